@@ -9,7 +9,7 @@ import (
 // Hash is a SHA-256 sum: the digest of an event, or the chain hash of an entry.
 type Hash [sha256.Size]byte
 
-// String returns hexadecimal.
+// String returns 64 hexadecimal digits.
 func (h Hash) String() string { return hex.EncodeToString(h[:]) }
 
 // MarshalText is String.

@@ -17,7 +17,7 @@ type Codec uint8
 // CodecJSON is JSON text.
 const CodecJSON Codec = 1
 
-// Codec returns the payload's; 0 for none.
+// Codec returns the codec of the payload; 0 = there is no payload.
 func (p Payload) Codec() Codec {
 	if len(p) == 0 {
 		return 0

@@ -15,18 +15,18 @@ import (
 // Policy holds the facts about a behavior that an owner needs to decide without its code. It is recorded in Created.
 // The zero value of each field selects the default. Times count in whole milliseconds, rounded up.
 //
-// Times are 0 to 10 years (3,650 days), counts 0 to 1,000,000. Only Timeout can be without an end; no other value
-// means "for ever".
+// Times are 0 to 10 years (3,650 days), counts 0 to 1,000,000. A Timeout of 0 has no end; no other value means "for
+// ever".
 type Policy struct {
-	Timeout     time.Duration // of one attempt; 0 = none
+	Timeout     time.Duration // longest time of one attempt; 0 = without an end
 	MaxAttempts int           // failed attempts of one run before the failure is final; default 25
 	MaxLost     int           // losses of one run before it fails as "lost"; default 10
-	LostDelay   time.Duration // the step of the wait after the second loss of a run; default 4s: see LostWait
+	LostDelay   time.Duration // longest wait after the second loss of a run; default 4s: see LostWait
 	Backoff     Backoff       // from a failure to the next attempt
-	Existing    Existing      // what a submit does that meets a final record
-	Priority    int64         // higher first among the ready tasks of the shards of a node; 0 to 9,223,371; default 0
-	Retain      time.Duration // in memory, of a task that has ended with SUCCESS; default 24h. Failures are kept for 14 days
-	RetainCount int           // tasks of the behavior that a shard keeps in memory after SUCCESS; default 10,000
+	Existing    Existing      // what a submit does when the task of its id has ended for good
+	Priority    int64         // 0 to 9,223,371, higher first among the ready tasks of the shards of a node; default 0
+	Retain      time.Duration // how long memory keeps a task after SUCCESS; default 24h. It keeps failures for 14 days
+	RetainCount int           // most tasks of the behavior that a shard keeps in memory after SUCCESS; default 10,000
 	// Every is the wait from the end of a run to the next run, whatever that end was: a success, a failure that is
 	// final, a run that was lost too often. A time that the behavior itself asks for takes its place once. Only a
 	// cancel or a delete ends such a repetition; it waits while the store is almost full. 0 = the task is not
@@ -38,7 +38,7 @@ type Policy struct {
 // Defaults 1s and 1h.
 type Backoff struct{ Base, Max time.Duration }
 
-// Existing says what a submit does that meets a final record of the same id.
+// Existing says what a submit does when the task of its id has ended for good.
 type Existing uint8
 
 const (

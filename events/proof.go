@@ -150,7 +150,7 @@ type Link struct {
 	Digests []Hash // of its origins, then of its events
 }
 
-// Link returns the entry's.
+// Link returns the link of the entry.
 func (x *Excerpt) Link() Link { return Link{sha256.Sum256(x.Head), x.Digests} }
 
 // After returns the chain hash of the entry after one with the hash prev.

@@ -16,7 +16,7 @@ type Record uint8
 // The records.
 const (
 	OfTask      Record = iota
-	OfJournal          // what operators decided about the journal of the shard itself
+	OfJournal          // losses that the journal of the shard records about itself
 	OfSettings         // the settings of the cluster, in the shard of the id Settings
 	OfItem             // an item of a store, of which a shard has many
 	OfForgotten        // the stores of the shard that were forgotten

@@ -29,9 +29,9 @@ const (
 // IDEncoding writes ids that are drawn or derived: base32 with small letters, not padded.
 var IDEncoding = base32.NewEncoding("abcdefghijklmnopqrstuvwxyz234567").WithPadding(base32.NoPadding)
 
-// TaskOfRequest is the task that a request makes whose caller and behavior give it a key and no id: the first 16
-// bytes of the SHA-256 sum of the three, each a text of msgpack, in IDEncoding. Whoever repeats the request, in any
-// process and release, names the same task.
+// TaskOfRequest returns the id of the task of a request that has a key and no id: the first 16 bytes of the SHA-256
+// sum of the three, each a text of msgpack, in IDEncoding. Whoever repeats the request, in any process and release,
+// names the same task.
 func TaskOfRequest(principal, behavior, key string) TaskID {
 	var w wire.Writer
 	w.Array(3)
@@ -63,9 +63,9 @@ func DerivedFrom(id TaskID) (of TaskID, ok bool) {
 	return TaskID(text), true
 }
 
-// TaskInRequest is the task of an index, 0 to MaxRequestTasks-1, of a request that makes many together: "id/index",
-// where id is what TaskOfRequest derives of the request. So the tasks of a request have one affinity and are in one
-// shard, which is that of id itself.
+// TaskInRequest returns the id of the task with an index, 0 to MaxRequestTasks-1, of a request that makes many
+// together: "id/index", where id is what TaskOfRequest derives of the request. So the tasks of a request have one
+// affinity and are in one shard, which is that of id itself.
 func TaskInRequest(id TaskID, index int) (TaskID, error) {
 	if index < 0 || index >= MaxRequestTasks {
 		return "", fmt.Errorf("task %d of request %s: want 0 to %d", index, id, MaxRequestTasks-1)
@@ -153,7 +153,7 @@ func RequestsID(key string, all []Request) string {
 	return idOf(key, &w)
 }
 
-// RequestKey is the key of the request of an id; of a text that is no such id, the text.
+// RequestKey returns the key in the id of a request, and a text that is no such id unchanged.
 func RequestKey(id string) string {
 	if at := len(id) - digestChars - len(digestMark); at >= 0 && id[at:at+len(digestMark)] == digestMark {
 		return id[:at]

@@ -63,7 +63,7 @@ type ChangeHeld struct {
 // HoldMoved tells that the first changes of a hold are processed.
 type HoldMoved struct {
 	Hold  uint32
-	Done  uint32 // so many changes
+	Done  uint32 // how many changes are processed, from the first one on
 	Ended bool   // none is left, and the key is free
 }
 

@@ -62,7 +62,7 @@ var inID = func() (in [256]bool) {
 	return in
 }()
 
-// Affinity is the part before the slash, or the whole id.
+// Affinity returns the part before the slash, or the whole id where there is no slash.
 func (id TaskID) Affinity() string {
 	affinity, _, _ := strings.Cut(string(id), "/")
 	return affinity
@@ -74,7 +74,7 @@ func (id TaskID) Shard(count int) int {
 	return int(xxhash.Sum64String(id.Affinity()) % uint64(count))
 }
 
-// ShardOf is the shard of every task of an affinity.
+// ShardOf returns the shard of every task of an affinity, in a cluster of count shards.
 func ShardOf(affinity []byte, count int) int { return int(xxhash.Sum64(affinity) % uint64(count)) }
 
 // ValidateBehavior returns an error when id is not 1 to 48 bytes of [a-z0-9-].

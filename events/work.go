@@ -108,7 +108,7 @@ type WorkThreshold struct {
 
 // WorkPlanned begins a run of a work.
 type WorkPlanned struct {
-	Run        uint32 // counts the runs of the work from 1 on; one may go on over several of the task
+	Run        uint32 // number of the run, from 1 on; one run of the work may go on over several runs of the task
 	Definition string // hash of the definition that the partitions were made by
 	Partitions []WorkPartition
 	// Failed tells that the run has the partitions of the one before, and of these the buckets with failed items alone.

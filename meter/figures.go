@@ -108,7 +108,7 @@ func Sum(shards ...[]Figures) []Figures {
 // width is the number of values in the Figures of a behavior.
 const width = int(TaskCounters) + int(TaskHistograms)*(len(timeBounds)+2)
 
-// Pack writes figures as lists, for messages, whose elements are no lists.
+// Pack writes figures as two flat lists, for messages, which have no lists of lists.
 func Pack(all []Figures) (behaviors []string, numbers []int64) {
 	numbers = make([]int64, 0, len(all)*width)
 	for i := range all {

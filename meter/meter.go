@@ -1,10 +1,10 @@
-// Package meter names what a node measures, and is the port through which it tells it.
+// Package meter names what a node measures, and declares the port through which the node reports it: Meter.
 //
 // A node counts what its shards have committed: every event is counted once, after its commit, by the owner that
 // committed it. It tells a Meter the counts entry by entry, where its configuration names one; package prommeter is
-// one for Prometheus. Owners also keep them, as Figures, since they took their shards over:
-// engine.Operations.Shards asks all owners, so that any process sums the cluster's. What is the case at a moment,
-// the owners do not tell: Vitals are read when somebody looks.
+// one for Prometheus. Owners also keep them, as Figures, since they took their shards over: engine.Operations.Shards
+// asks all owners, so that any process sums the cluster's. Owners do not report the state of a moment: Vitals hold
+// it, and are read when somebody looks.
 package meter
 
 // Meter takes the measurements of a node. Several goroutines call it, among them owners of shards for which callers
@@ -25,10 +25,11 @@ const MaxBehaviors = 100
 // Other stands for the behaviors that are not told apart. No behavior has this id.
 const Other = "(other)"
 
-// Counter is something that is counted.
+// Counter names a count, which never falls.
 type Counter uint8
 
-// The counters by behavior, which Figures hold. Each but the last is the number of events of a kind in the journals.
+// The counters. Those before TaskCounters count by behavior, and Figures holds them: each but SubmitsRefused counts
+// events of one kind in the journals. The others have no behavior.
 const (
 	TasksCreated Counter = iota
 	AttemptsStarted
@@ -57,10 +58,11 @@ const (
 	counters         = iota - 1
 )
 
-// Histogram is something whose values are counted by size.
+// Histogram names a distribution of values, counted by size.
 type Histogram uint8
 
-// The histograms by behavior, which Figures hold, in seconds.
+// The histograms. Those before TaskHistograms count seconds by behavior, and Figures holds them. The others have no
+// behavior.
 const (
 	Lateness       Histogram = iota // from when an attempt was due to its start
 	Wait                            // from the creation of a task to its first attempt
@@ -76,7 +78,7 @@ const (
 	histograms    = iota - 1
 )
 
-// Gauge is something that has a value at any time.
+// Gauge names a value that may rise and fall.
 type Gauge uint8
 
 // The gauges.
@@ -126,7 +128,7 @@ type Description struct {
 	Bounds     []float64 // of a histogram: the upper ends of its buckets, the last of which has none
 }
 
-// Counters, Histograms and Gauges are all that there are: the place of each is its number.
+// Counters, Histograms and Gauges describe all that there are, each at the index of its number.
 var (
 	Counters = [counters]Description{
 		TasksCreated:      {"tasks_created_total", "Tasks created.", true, nil},

@@ -10,7 +10,7 @@ type Readiness struct {
 	Session  string        // id; "" = none at the moment
 	Silent   time.Duration // since the store was last asked to renew the session, and did
 	Silence  string        // why it did not, as the last attempt tells; "" = it did
-	Renewed  bool          // lately enough that the node takes on work
+	Renewed  bool          // the session was renewed lately enough that the node takes on work
 	Settled  bool          // since the session began the node has once served all shards that fell to it
 	Draining bool
 }

@@ -32,8 +32,8 @@ type Vitals struct {
 	FuturesOpen       int
 }
 
-// AddFront adds a gauge that the front of a shard set, by a time: values are summed, and of times the oldest counts, by its
-// age.
+// AddFront adds the value of a gauge that the front of a shard set. Values are summed; where the value is a time, the
+// oldest counts, as its age at now.
 func (v *Vitals) AddFront(g Gauge, value int64, now time.Time) {
 	switch {
 	case value == 0:

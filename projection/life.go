@@ -81,7 +81,7 @@ func (l *Life) Mark() (m *Mark, ok bool) {
 // At returns the time of the last event before the mark.
 func (m *Mark) At() events.Millis { return m.at }
 
-// Bytes is about how much room the mark takes, with payloads that other marks of the life may share.
+// Bytes returns about how many bytes the mark takes, with payloads that other marks of the life may share.
 func (m *Mark) Bytes() int64 {
 	n := m.now.bytes() + int64(len(m.params)+len(m.result))
 	if m.failure != nil {

@@ -297,7 +297,7 @@ func (t *Task) readies() *queue {
 // Knows reports whether there are tasks of a behavior, or were lately.
 func (s *Shard) Knows(behavior string) bool { return s.groups[behavior] != nil }
 
-// Ready returns the first ready task of a behavior, nil if there is none. ReadyBeside leaves out what Repeats.
+// Ready returns the first ready task of a behavior, nil if there is none.
 func (s *Shard) Ready(behavior string) *Task {
 	first := s.ReadyBeside(behavior)
 	if g := s.groups[behavior]; g != nil {
@@ -308,7 +308,8 @@ func (s *Shard) Ready(behavior string) *Task {
 	return first
 }
 
-// ReadyBeside is Ready without repetitions.
+// ReadyBeside returns the first ready task of a behavior that is no repetition, as Task.Repeats tells; nil if there
+// is none.
 func (s *Shard) ReadyBeside(behavior string) *Task {
 	if g := s.groups[behavior]; g != nil {
 		return g.ready.first()
@@ -365,5 +366,5 @@ func (s *Shard) RunningNodes() []string {
 // Decided returns what is remembered of a sender's lane, nil for an unknown one.
 func (s *Shard) Decided(l SenderLane) *Decided { return s.senders.get(l) }
 
-// Senders is the number of lanes remembered.
+// Senders returns the number of remembered lanes.
 func (s *Shard) Senders() int { return s.senders.order.Len() }

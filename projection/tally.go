@@ -24,7 +24,7 @@ func (s *Shard) Substatus(t *Task) task.Substatus {
 // Tally returns how many tasks of all behaviors have a status and a substatus, as Substatus tells it.
 func (s *Shard) Tally() Tally { return s.tally }
 
-// Tallies yields the same by behavior, in no order.
+// Tallies yields each behavior with its Tally, in no order.
 func (s *Shard) Tallies() iter.Seq2[string, *Tally] {
 	return func(yield func(string, *Tally) bool) {
 		for behavior, g := range s.groups {

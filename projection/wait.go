@@ -6,8 +6,8 @@ import (
 	"taskledger/events"
 )
 
-// Wait is what the other fields of a task do not tell of why it does not run. It is never changed; a task of which
-// there is nothing to tell has none.
+// Wait holds the reasons why a task does not run that its other fields do not tell. It is never changed; a task of
+// which there is nothing to tell has none.
 type Wait struct {
 	// Cause is the kind of the event that took a RUNNING task off its node: Snoozed, Lost or Released; 0 for any
 	// other task.
@@ -19,7 +19,8 @@ type Wait struct {
 	// By is the principal who has cancelled the task or has taken its next run away, and Reason is why; "" = nobody
 	// has, or nobody knows.
 	By, Reason string
-	// SuspendedBy and SuspendedFor are who has suspended the task, and why: somebody else may have cancelled it.
+	// SuspendedBy is the principal who has suspended the task, and SuspendedFor the reason: another principal may
+	// have cancelled it.
 	SuspendedBy, SuspendedFor string
 }
 

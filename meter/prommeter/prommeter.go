@@ -49,7 +49,7 @@ type row struct {
 	gauges     [len(meter.Gauges)]prometheus.Gauge
 }
 
-// New returns a meter that is registered.
+// New returns a meter that it has registered with reg, or the error of that.
 func New(reg prometheus.Registerer) (*Meter, error) {
 	m := new(Meter)
 	var all []prometheus.Collector

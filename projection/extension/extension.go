@@ -55,9 +55,10 @@ type Extension struct {
 	// and after Shard.Reconsider of the task. The extension bounds how many it holds, and what they take: they count
 	// neither as unfinished nor as finished ones against what a shard may have.
 	Holds func(t Task) bool
-	// Ended decides which events follow when an attempt of a task ends, by its own report or not, or when a task fails
-	// for good that waits. They stand in the entry of that end, take EndBytes at most, and name their Seq and Prev unless they are of tasks. It changes nothing: Fold takes the events
-	// once they are recorded, and no replay asks Ended. While a node is present that cannot read them, none follow.
+	// Ended decides which events follow when an attempt of a task ends, by its own report or not, or when a waiting
+	// task fails for good. They stand in the entry of that end, take EndBytes at most, and name their Seq and Prev
+	// unless they belong to tasks. Ended changes nothing: Fold takes the events once they are recorded, and no replay
+	// calls Ended. While a node is present that cannot read them, no events follow.
 	Ended func(t Task, ev *events.Event) []events.Event
 	// EndBytes declares how much Ended adds to an entry for one attempt at most, as events.Builder counts: batches
 	// are cut by it, and an entry that exceeds it may not fit into the store.
@@ -70,10 +71,10 @@ type Extension struct {
 }
 
 // Crew tells of tasks that work together: those that a front has made for another one, and that other one. Most tasks
-// are of no crew.
+// have no crew.
 type Crew interface {
 	// Tries returns how many attempts of a task were lost, and how many failed, as its policy counts them at a time.
-	// false = the task is of no crew: the attempts of its run count.
+	// of = false where the task has no crew, so that the attempts of its run count.
 	Tries(id events.TaskID, now events.Millis) (lost, failed int, of bool)
 	// MadeFor returns the task for which another one was made; "" = for none. along tells that it goes along with that
 	// when that is suspended, and stays as long.

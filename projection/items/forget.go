@@ -142,7 +142,7 @@ func (f *Forgotten) Encode(w *wire.Writer) {
 	w.Uint(f.gone)
 }
 
-// Decode reads it.
+// Decode reads the row.
 func (f *Forgotten) Decode(r *wire.Reader) {
 	r.ArrayOf(3)
 	f.forgotten.Decode(r)

@@ -1,6 +1,6 @@
-// Package items is the fold of the stores of a shard: their items, and the keys of the requests that changed them.
-// It is pure: state follows from events, and events from state and request. What items, updates and claims are is
-// told by package item.
+// Package items is the fold of the stores of a shard: their items, and the keys of the requests that changed them. It
+// is pure: state follows from events, and events from state and request. Package item describes items, updates and
+// claims.
 package items
 
 import (
@@ -49,7 +49,7 @@ const (
 	groupBytes = 20
 )
 
-// Group is the items of a store with a common name.
+// Group holds the items of one group of a store.
 type Group struct {
 	Store *Store
 	Name  string
@@ -77,7 +77,7 @@ type Counts struct {
 // bytes is about what a group takes in a snapshot.
 func (g *Group) bytes() int64 { return groupBytes + int64(len(g.Name)) }
 
-// Store is the items of a name.
+// Store holds the items of a task store.
 type Store struct {
 	Name string
 	Last uint64 // id of the last change
@@ -134,8 +134,8 @@ func (s *Stores) CountBy(c *steady.Clock) { s.clock = c }
 // OnlySome says that the events of some items alone will be folded: the others took ids in between.
 func (s *Stores) OnlySome() { s.some = true }
 
-// Len is the number of items of all stores, Bytes about what they and their groups take in a snapshot. Keys are not
-// counted: what is refused for want of room would not have them forgotten.
+// Len returns the number of items of all stores, and Bytes about how many bytes these and their groups take in a
+// snapshot. Keys are not counted: what is refused for want of room would not have them forgotten.
 func (s *Stores) Len() int {
 	if s.all == nil {
 		return 0
@@ -168,10 +168,10 @@ func (s *Stores) Groups(store, after string, each func(*Group) bool) {
 	in.groups.Ascend(after, func(name string, g *Group) bool { return name == after || each(g) })
 }
 
-// Counts are those of all stores.
+// Counts returns the counts of the items of all stores.
 func (s *Stores) Counts() Counts { return countsOf(s.Len(), s.held, s.sums) }
 
-// Counts are those of the group.
+// Counts returns the counts of the items of the group.
 func (g *Group) Counts() Counts { return countsOf(g.byID.Len(), g.held, g.sums) }
 
 func countsOf(all int, held *btree.BTreeG[*Item], of sums) Counts {

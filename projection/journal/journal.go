@@ -1,4 +1,4 @@
-// Package journal is the record of what a shard's journal has lost: entries that operators gave up, and tails that
+// Package journal keeps the record of the losses of a shard's journal: entries that operators gave up, and tails that
 // a store lost. Each shard has its own. The package is pure.
 package journal
 

@@ -1,4 +1,4 @@
-// Package name has texts that many tasks share.
+// Package name keeps texts that many tasks share, each once in memory.
 package name
 
 import "strings"
@@ -26,9 +26,9 @@ func (n Name) String() string {
 // MarshalText is String.
 func (n Name) MarshalText() ([]byte, error) { return []byte(n.String()), nil }
 
-// Table is the Names that a shard gives out again. A table of the process that forgets what nobody uses, as package
-// unique has it, would stop the owner at the end of every garbage collection: a weak pointer cannot be followed
-// then.
+// Table holds the Names that a shard gives out again. A table of the process that forgets what nobody uses, as
+// package unique has it, would stop the owner at the end of every garbage collection: a weak pointer cannot be
+// followed then.
 type Table map[string]Name
 
 // Of returns the Name of a text that may be part of something larger.

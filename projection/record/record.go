@@ -1,4 +1,4 @@
-// Package record is what the records that are no tasks have in common: each of them has one chain of events in a
+// Package record holds the common part of the records that are no tasks: the one chain of events that each has in a
 // shard.
 package record
 
@@ -9,7 +9,7 @@ import (
 	"taskledger/internal/wire"
 )
 
-// Chain is how far the events of a record have come in a shard. The zero value is that of a record without events.
+// Chain tells how far the events of a record have come in a shard. A record without events has the zero value.
 type Chain struct {
 	Seq  uint64     // of the last event: 1, 2, 3 ... without gaps
 	Last events.Ref // the last event; 0 = none yet

@@ -1,5 +1,5 @@
-// Package requests is what a task remembers of the submits with a request key that made, changed or joined it. It
-// is pure.
+// Package requests keeps the submits with a request key that a task remembers: those that made, changed or joined it.
+// It is pure.
 package requests
 
 import (
@@ -21,7 +21,7 @@ type Request struct {
 	At  events.Millis // by entry time
 }
 
-// List are the latest requests of a task, the latest last. Copies of a task share it, so it is never changed.
+// List holds the latest requests of a task, the latest last. Copies of a task share it, so it is never changed.
 type List []Request
 
 // Of returns the request of an id; nil when there is none.
@@ -60,7 +60,7 @@ func (l List) Latest() events.Millis {
 	return l[len(l)-1].At
 }
 
-// Bytes is what their ids take.
+// Bytes returns the bytes that their ids take.
 func (l List) Bytes() (n int) {
 	for i := range l {
 		n += len(l[i].ID)

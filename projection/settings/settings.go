@@ -1,6 +1,6 @@
-// Package settings is the record of what operators set for the whole cluster: which behaviors are paused, why, by
-// whom and since when. One shard holds it, that of the id events.Settings. The package is pure: state follows from
-// events, and events from state and request.
+// Package settings keeps the record of the settings that operators made for the whole cluster: which behaviors are
+// paused, why, by whom and since when. One shard holds it, that of the id events.Settings. The package is pure: state
+// follows from events, and events from state and request.
 package settings
 
 import (

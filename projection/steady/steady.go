@@ -19,8 +19,8 @@ const (
 // maxSteps bounds the gaps that are remembered: a minute counts of each.
 const maxSteps = int(Longest/MaxGap) + 1
 
-// Clock is what has been counted up to an entry. The zero value is that before the first one; a nil Clock counts
-// everything.
+// Clock holds the time that was counted up to an entry. The zero value has counted nothing yet; a nil Clock counts
+// all time.
 type Clock struct {
 	time  events.Millis // of the last entry
 	steps []step        // the latest gaps, oldest first; what was listed is never changed

@@ -1,4 +1,4 @@
-// Package taskview shows the fold of a task as callers get it.
+// Package taskview converts the fold of a task, projection.Task, into the task.Task that callers get. It is pure.
 package taskview
 
 import (
