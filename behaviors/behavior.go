@@ -13,7 +13,7 @@ import (
 	"taskledger/task"
 )
 
-// None is the type of no parameters or no result.
+// None stands for P in a behavior without parameters, and for R in one without a result.
 type None = struct{}
 
 // Rules holds the choices that a behavior may make. The zero value of each field selects the documented default.
@@ -72,7 +72,7 @@ type Rules[P, R any] struct {
 // Failure is a failed attempt as AfterFailure sees it.
 type Failure struct {
 	Err     *task.Error
-	Attempt int // number of the attempt within the life of the task, 1 is the first
+	Attempt int // number of the attempt within the life of the task, from 1 on
 	Lost    int // lost attempts of this run before this one
 	// Backoff is the time at which Policy, or RetryAfter, would run the task again. It is zero when the attempts are
 	// used up, and when the attempt failed because its result cannot be recorded.
@@ -91,7 +91,8 @@ type Behavior[P, R any] struct {
 
 // Define declares a kind of work. id is 1 to 48 bytes of [a-z0-9-]; rules may be nil and are copied. Define never
 // fails: NewNode and Submit report a wrong definition as *store.InvalidError. If P or *P has a method Validate()
-// error, parameters that it rejects are refused at submit, and an attempt with them fails with the code "rejected".
+// error, parameters that it rejects are refused at submit, and an attempt with them fails with the code
+// events.CodeRejected.
 func Define[P, R any](id string, rules *Rules[P, R]) *Behavior[P, R] {
 	b := &Behavior[P, R]{id: id, now: time.Now, random: rand.Float64}
 	if rules != nil {
@@ -109,7 +110,7 @@ func Define[P, R any](id string, rules *Rules[P, R]) *Behavior[P, R] {
 	return b
 }
 
-// Schedules returns the rule of that name, for engine.NewNode.
+// Schedules returns Rules.Schedules, which engine.NewNode reads.
 func (b *Behavior[P, R]) Schedules() map[string]schedule.Definition { return b.rules.Schedules }
 
 // ID returns the behavior's id.
@@ -127,7 +128,8 @@ func (b *Behavior[P, R]) Bind(fn func(ctx context.Context, params P) (R, error))
 	return bound
 }
 
-// Client submits tasks and waits for their outcomes. *engine.Node and *engine.Client implement it.
+// Client submits tasks and waits for their outcomes. *engine.Node and *engine.Client implement it. Its methods may be
+// called concurrently.
 type Client interface {
 	// Submit returns once the request is durable. The future is never nil: after an error its Wait returns that error.
 	Submit(ctx context.Context, b task.Behavior, params []byte, o task.SubmitOptions) (*engine.Future, error)
@@ -145,7 +147,7 @@ func (b *Behavior[P, R]) Submit(ctx context.Context, to Client, params P) (*Futu
 	return b.SubmitWith(ctx, to, params, task.SubmitOptions{})
 }
 
-// SubmitWith is Submit with an id, a time, a priority or a request key that replaces the one by the rules.
+// SubmitWith is Submit with options: a field of o that is not zero takes the place of the value that the rules give.
 func (b *Behavior[P, R]) SubmitWith(
 	ctx context.Context, to Client, params P, o task.SubmitOptions,
 ) (*Future[R], error) {

@@ -23,8 +23,8 @@ type Bound[P, R any] struct {
 // merging is a Bound that is a task.Merger: one without a Merge rule must not be, or every second submit would merge.
 type merging[P, R any] struct{ *Bound[P, R] }
 
-// Types returns the names of P and R, with those of their packages and a digest of what they consist of, by which
-// nodes notice that they disagree.
+// Types returns the names of P and R with their packages, and a digest of their fields, by which nodes notice that
+// they disagree.
 func (b *Bound[P, R]) Types() string {
 	p, r := reflect.TypeFor[P](), reflect.TypeFor[R]()
 	var parts strings.Builder

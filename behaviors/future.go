@@ -51,10 +51,9 @@ func (f *Future[R]) Repeated() bool { return f.task.Repeated() }
 // Done is closed when the outcome is known or the future is closed.
 func (f *Future[R]) Done() <-chan struct{} { return f.outcome.Done() }
 
-// Wait waits for the outcome and returns the result. The error is a *task.Error if the task failed,
-// task.ErrClosed after Close, and the cause of ctx if ctx ends first; any other error says why the outcome cannot
-// be known, or that the result cannot be decoded as an R. Every caller of Wait of a composed future gets the same
-// value.
+// Wait waits for the outcome and returns the result. The error is a *task.Error if the task failed, task.ErrClosed
+// after Close, and the cause of ctx if ctx ends first; any other error says why the outcome cannot be known, or that
+// the result cannot be decoded as an R. Every caller of Wait on one composed future gets the same value, not a copy.
 //
 // Under the context of an attempt, or one derived from it, Wait lends the attempt's slot meanwhile, as
 // task.Attempt.Lend does: so the task that a handler waits for can run in the handler's slot, if it is of another

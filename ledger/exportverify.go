@@ -37,8 +37,9 @@ func VerifyExport(file io.Reader, against ...Checkpoint) (ExportVerification, er
 	return ReadExport(file, nil, against...)
 }
 
-// ReadExport is VerifyExport, and shows the events of the lines before the first damage, in order. What an Event says of its task beside the
-// event itself is known where the file has what came before, unless 32,768 other tasks were met since. An error of show ends it.
+// ReadExport is VerifyExport, and shows the events of the lines before the first damage, in order. What an Event says
+// of its task beside the event itself is known where the file has what came before, unless 32,768 other tasks were
+// met since. An error of show ends ReadExport, which returns it.
 func ReadExport(file io.Reader, show func(Event) error, against ...Checkpoint) (ExportVerification, error) {
 	lines := bufio.NewScanner(file)
 	lines.Buffer(nil, exportform.MaxLine)

@@ -33,9 +33,12 @@ type HistoryOptions struct {
 	Limit  int    // events in a page, at most MaxHistoryPage; 0 = 100
 	Total  int    // events in all pages of HistoryPages; 0 = all
 	Cursor string // Next of the page before, of the same task in the same order; "" = the first page
-	Proven bool   // behavior and node are read, whatever Cursor says of them: for who shows a task to whoever may see its behavior
-	States bool   // also the task after each event, which is folded from the first event on; oldest first only
-	Fold   int    // events before a page that States may fold, otherwise the page is refused; 0 = any number
+	// Proven has behavior and node read from the journal, whatever Cursor says of them: a caller needs it that shows
+	// a task only to those who may see its behavior.
+	Proven bool
+	// States adds the task after each event, folded from the first event on; it excludes Newest.
+	States bool
+	Fold   int // most events before a page that States may fold, or the page is refused; 0 = any number
 }
 
 // HistoryPage is some of the events of a task, one after the other.
@@ -54,7 +57,7 @@ type HistoryPage struct {
 // back over all that follow, since an event names the one before it alone. The first page of a life that no owner knows takes a search of
 // the journal besides, and a page goes back to where an attempt began whose end it has, once.
 //
-// A limit or a cursor that is wrong is a *task.LimitError or a *store.InvalidError.
+// It returns a *task.LimitError for a limit that is too large, and a *store.InvalidError for a wrong cursor.
 func (l *Ledger) HistoryPage(ctx context.Context, id events.TaskID, o HistoryOptions) (HistoryPage, error) {
 	o.Total = cmp.Or(o.Limit, defaultHistoryPage)
 	for p, err := range l.HistoryPages(ctx, id, o) {

@@ -9,12 +9,12 @@ import (
 	"taskledger/store"
 )
 
-// Place tells a client elsewhere what it needs to read a shard as this ledger does.
+// Place holds the facts by which a client elsewhere reads a shard as this ledger does.
 type Place struct {
 	Cluster  string // its id
 	Shards   int    // of the cluster
 	Begins   uint64 // number of the first entry that can be read
-	Revision int64  // the present one of the store
+	Revision int64  // present revision of the store
 }
 
 // Place returns where the entries of a shard begin, and the present revision of the store.

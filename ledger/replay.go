@@ -303,7 +303,7 @@ func (r *Reader) since(ctx context.Context, shard int, at events.Millis) (uint64
 	return low + 1, nil
 }
 
-// StoredEntry is an entry as it was committed.
+// StoredEntry holds an entry as it was committed, with the revision of its write.
 type StoredEntry struct {
 	*events.Entry
 	Revision int64

@@ -13,13 +13,13 @@ type Damage string
 // The kinds of damage. Those that speak of an entry mean the one that Verification.At names.
 const (
 	DamageGarbled    Damage = "garbled"              // bytes were flipped: they contradict the entry's own hash, or make no sense
-	DamageVersion    Damage = "unknown version"      // no damage that is known: another version of the program wrote it, in a form that this one does not read
+	DamageVersion    Damage = "unknown version"      // a version of the program wrote it that this one does not read
 	DamageMissing    Damage = "missing entry"        // it is neither in the journal nor in the archive, or not where it has to be
 	DamageOrder      Damage = "out of order"         // another entry is stored in its place
 	DamageChain      Damage = "broken chain"         // it does not continue the entry before
 	DamageTransition Damage = "illegal transition"   // it holds an event that the state of its task or record does not allow
 	DamageShard      Damage = "wrong shard"          // it holds an event of a task or an item whose id belongs to another shard
-	DamageLoss       Damage = "false loss"           // it says of entries that they were lost, or which was the last before them, and others show that it is not so
+	DamageLoss       Damage = "false loss"           // it records a loss that other entries contradict
 	DamageSnapshot   Damage = "snapshot differs"     // a snapshot cannot be read, or is not the fold of the entries up to it
 	DamageState      Damage = "state differs"        // what the owner serves is not the fold of the entries
 	DamageArchive    Damage = "archive differs"      // the archive continues otherwise than the journal, or holds other bytes
@@ -40,11 +40,11 @@ type Verification struct {
 	ProvedTo  uint64         `json:"proved_to"`           // the last entry that a head was compared with; 0 = the checkpoints prove nothing
 	Dropped   int            `json:"dropped,omitempty"`   // number of heads whose entries were dropped by rule, so that nothing is left to compare
 	Unproved  string         `json:"unproved,omitempty"`  // what the checkpoints do not prove, in words; "" = no checkpoint was given, or all is proved
-	Unknown   bool           `json:"unknown,omitempty"`   // whether what was before From was dropped by rule, or removed: no owner tells
+	Unknown   bool           `json:"unknown,omitempty"`   // no owner tells whether entries before From were dropped
 	Archived  uint64         `json:"archived,omitempty"`  // number of archived entries that were compared with the journal
 	Losses    []journal.Loss `json:"losses,omitempty"`    // entries that were given up or lost, as the journal records it: no damage
 	Damage    Damage         `json:"damage,omitempty"`    // the first damage; "" = none
-	At        uint64         `json:"damage_at,omitempty"` // number of its entry
+	At        uint64         `json:"damage_at,omitempty"` // number of the entry with the damage
 	Problem   string         `json:"problem,omitempty"`   // the damage in words; "" = none
 }
 

@@ -13,7 +13,7 @@ import (
 	"taskledger/store"
 )
 
-// VerifyOptions say what else to check; the zero value is nothing else.
+// VerifyOptions select further checks; the zero value selects none.
 type VerifyOptions struct {
 	// Archive says that every entry must be in the archive or the journal, and alike in both; the Ledger must have one.
 	// Against implies it for the shards whose owners do not drop entries, where the Ledger has an archive. Where no

@@ -82,9 +82,9 @@ func (o ChecksumOptions) Open(path string) (*os.File, os.FileInfo, error) {
 	return openRegular(root, path)
 }
 
-// CheckExcluded returns a final failure for a path below the root that is excluded, nil for one that does not exist. It
-// compares the file and the directories above it by identity: names may differ in case, or be symbolic links. It cannot
-// see that a file elsewhere is another name, by a hard link, of one below an excluded directory.
+// CheckExcluded returns a final failure for a path below the root that is excluded, nil for one that does not exist.
+// It compares the file and the directories above it by identity: names may differ in case, or be symbolic links. It
+// does not recognize a file elsewhere that is a hard link to one below an excluded directory.
 func (o ChecksumOptions) CheckExcluded(path string) error {
 	at, err := filepath.EvalSymlinks(filepath.Join(o.Root, path))
 	if err == nil {
@@ -128,7 +128,7 @@ func openRegular(root *os.Root, path string) (*os.File, os.FileInfo, error) {
 	return f, info, nil
 }
 
-// OpenFailure returns the failure of behavior "checksum" for an error of a file that an os.Root opens.
+// OpenFailure returns the failure with which behavior "checksum" ends for an error of os.Root, such as that of Open.
 func OpenFailure(err error) error {
 	number, system := errors.AsType[syscall.Errno](err)
 	switch {

@@ -58,7 +58,8 @@ type ExecParams struct {
 	Timeout Duration          `json:"timeout,omitempty"`
 }
 
-// Validate refuses what no node could run.
+// Validate refuses parameters that no node could run: no program, a variable that has no name or is PATH, a directory
+// that is not absolute, or a negative time-out.
 func (p ExecParams) Validate() error {
 	switch {
 	case p.Program == "":
@@ -106,7 +107,7 @@ type Programs struct {
 	hold    func(group int) (release func())
 }
 
-// NewPrograms returns what runs the programs that the options allow, which are looked up now.
+// NewPrograms returns Programs for the options, whose allowed programs it looks up now. Programs needs no closing.
 func NewPrograms(o ExecOptions) *Programs {
 	r := &Programs{
 		allowed: make(map[string]allowance),
@@ -133,21 +134,21 @@ func (r *Programs) Allows(program string) bool {
 // MaySet reports whether a run may set a variable.
 func (r *Programs) MaySet(variable string) bool { return slices.Contains(r.env, variable) }
 
-// NotAllowedError reports what a run of a program wants and ExecOptions do not name.
+// NotAllowedError reports a program or a variable that a run asks for and ExecOptions does not name.
 type NotAllowedError struct {
 	What string // "program", of ExecOptions.Allow, or "variable", of ExecOptions.Env
 	Name string
 }
 
-// Error names it.
+// Error names the program or the variable that is not allowed.
 func (e *NotAllowedError) Error() string {
 	return fmt.Sprintf("%s %q is not allowed on this node", e.What, e.Name)
 }
 
 var errExecTimeout = errors.New("program exceeded its time-out")
 
-// Run runs a program within the attempt that ctx belongs to: see Exec. Its errors are the failures of "exec". Of these
-// one that wraps a *NotAllowedError is of what the options do not name.
+// Run runs a program within the attempt that ctx belongs to: see Exec. Its errors are the failures of "exec". An
+// error wraps a *NotAllowedError where the options do not name the program or a variable.
 func (r *Programs) Run(ctx context.Context, p ExecParams) (ExecResult, error) {
 	program, ok := r.allowed[p.Program]
 	if !ok {

@@ -118,7 +118,7 @@ func (p HTTPParams) expects(status int) bool {
 type HTTPResult struct {
 	Status           int                 `json:"status"`
 	Headers          map[string][]string `json:"headers,omitempty"`           // in order of names, up to 64 KiB
-	HeadersTruncated bool                `json:"headers_truncated,omitempty"` // some are missing
+	HeadersTruncated bool                `json:"headers_truncated,omitempty"` // some headers are missing
 	Body             string              `json:"body,omitempty"`              // first 64 KiB; less if not plain text
 	BodyTruncated    bool                `json:"body_truncated,omitempty"`
 }

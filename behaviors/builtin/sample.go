@@ -9,5 +9,5 @@ var samples = map[string]string{
 	"checksum": `{"path":"go.mod"}`,
 }
 
-// Sample returns parameters that a built-in behavior takes, as an example; "" = the behavior is none of them.
+// Sample returns sample parameters of a built-in behavior, as JSON text; "" = no built-in behavior has that id.
 func Sample(behavior string) string { return samples[behavior] }

@@ -1,4 +1,4 @@
-// Package exportform is the form of the lines of an export, which the comment of package ledger specifies.
+// Package exportform reads and writes the lines of an export, whose form the comment of package ledger specifies.
 package exportform
 
 import (
@@ -91,7 +91,7 @@ func unmarshalShown(text []byte, all any) error {
 	return json.Unmarshal(text, all)
 }
 
-// Hashes are written one after the other, as bytes.
+// Hashes holds hashes that are written one after the other, as bytes in base64.
 type Hashes []events.Hash
 
 // MarshalJSON joins them.

@@ -1,4 +1,4 @@
-// Package pagecursor is the form of the cursors by which a history is read in pages.
+// Package pagecursor reads and writes the cursors by which a history is read in pages.
 package pagecursor
 
 import (

@@ -27,7 +27,7 @@ type Stray struct {
 	Problem  string `json:"problem"`
 	Keep     string `json:"keep,omitempty"` // why it cannot be removed without loss; "" = it can
 	Removed  bool   `json:"removed"`
-	GivenUp  bool   `json:"givenUp,omitempty"` // what followed Entry is: the next owner of the shard records that
+	GivenUp  bool   `json:"givenUp,omitempty"` // what followed Entry is given up: the next owner of the shard records that
 
 	sound  sound // end of the journal, where Entry is the one after it
 	served bool  // by a node that lives
@@ -67,16 +67,18 @@ type Members interface {
 // without a lease, and keys of shards that the cluster does not have. It reads each journal from its first entry on,
 // and can be called while nodes run.
 //
-// With remove it removes those node keys, and those keys of a journal that are no entry: they cannot be read, belong elsewhere, or do
-// not follow the entry before, and nothing shows that an entry was there. A committed last entry whose stored bytes have rotted since
-// looks the same if no snapshot covers it: it is removed as well, and what it recorded is lost. So what stood in the place of the next
-// entry is given up: the next owner of the shard records events.Recovered, and uses no id again that an item may have had. A key is removed
-// only if it has not changed since it was judged. A shard that was quarantined because of such keys is served again within seconds.
+// With Options.Remove it removes those node keys, and those keys of a journal that are no entry: they cannot be read,
+// belong elsewhere, or do not follow the entry before, and nothing shows that an entry was there. A committed last
+// entry whose stored bytes have rotted since looks the same if no snapshot covers it: it is removed as well, and what
+// it recorded is lost. So what stood in the place of the next entry is given up: the next owner of the shard records
+// events.Recovered, and uses no id again that an item may have had. A key is removed only if it has not changed since
+// it was judged. A shard that was quarantined because of such keys is served again within seconds.
 //
-// With restored, after the store was restored from a backup, what followed the end of each journal is given up in the same way: of every
-// shard that has no owner, and of those of which a snapshot or the archive goes beyond the end, which are quarantined until then: Repair waits
-// until they are not, 20 s at most. Each is a Stray without a key. The logs of the tasks of such a shard are removed:
-// they are kept by numbers of its entries, which other tasks get now. Its Problem says where that has not worked.
+// With Options.Restored, after the store was restored from a backup, what followed the end of each journal is given
+// up in the same way: of every shard that has no owner, and of those of which a snapshot or the archive goes beyond
+// the end, which are quarantined until then: Repair waits until they are not, 20 s at most. Each is a Stray without a
+// key. The logs of the tasks of such a shard are removed: they are kept by numbers of its entries, which other tasks
+// get now. Where that fails, the Problem of the Stray says so.
 func (r Journals) Repair(ctx context.Context, o Options) (all []Stray, err error) {
 	report := func(s Stray) error {
 		if o.Remove && s.Keep == "" {
