@@ -23,7 +23,8 @@ import (
 // Config holds the parts of an API.
 type Config struct {
 	Client operations.Client // required: of the node, or of its cluster
-	// Tokens find the callers; required. Without a token only health and the version are shown.
+	// Tokens finds the callers by their secrets; required. A request without a token gets health and the version
+	// alone.
 	Tokens Tokens
 	// Hosts lists the host names that requests may use, besides localhost and IP addresses. Others are refused: a page
 	// whose own name was made to resolve to this server, by DNS rebinding, uses one of those.
@@ -35,7 +36,7 @@ type Config struct {
 	Ready func() string
 	// Metrics serves what the node measures, to viewers; nil = it measures nothing. It writes its answer at once.
 	Metrics http.Handler
-	// Watch receives a report of every request; nil receives none.
+	// Watch receives a report of every request; nil = nobody does.
 	Watch   measured.Watcher
 	Version string
 	// Routes lists the routes of other fronts, and ErrorFormats the forms of their errors where these are not of RFC

@@ -145,7 +145,7 @@ func addPage(counts *task.Counts, page *task.Page) {
 // PauseRequest gives the reason to pause a behavior.
 type PauseRequest struct {
 	Reason
-	Force bool `json:"force,omitempty"` // also one that no node runs yet
+	Force bool `json:"force,omitempty"` // also a behavior that no node runs yet
 }
 
 // pause returns the handler that pauses a behavior, or lets it go on.

@@ -19,11 +19,12 @@ const (
 	verbsOfChanges = "cancel, suspend, resume, retry, run-now or delete"
 )
 
-// Change asks for the same of many tasks.
+// Change asks for one operation on many tasks.
 type Change struct {
 	Operation operations.Verb `json:"operation"` // cancel, suspend, resume, retry, run-now or delete
 	IDs       []events.TaskID `json:"ids"`
-	// Versions holds those that were seen, of each id in order: a task that has another one is left as it is.
+	// Versions holds the version of each task that the caller has seen, in the order of IDs: a task with another
+	// version is left as it is.
 	Versions []events.Position `json:"versions,omitempty"`
 	Reason   string            `json:"reason,omitempty"` // for cancel and suspend only
 }

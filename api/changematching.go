@@ -16,7 +16,7 @@ import (
 	"taskledger/task"
 )
 
-// ChangeMatching asks for the same of all tasks that a filter selects.
+// ChangeMatching asks for one operation on all tasks that a filter selects.
 type ChangeMatching struct {
 	Operation operations.Verb   `json:"operation"`         // cancel, retry, run-now or delete
 	Filter    map[string]string `json:"filter"`            // by the fields of the list of tasks; one at least
@@ -29,7 +29,7 @@ type ChangeMatching struct {
 	Expected *int64 `json:"expected,omitempty"`
 }
 
-// ChangeReport is a line of the answer: the result of the tasks so far.
+// ChangeReport is one line of the answer to ChangeMatching, with the result of the tasks so far.
 type ChangeReport struct {
 	bulk.Report
 	Counts   []task.Count       `json:"counts,omitempty"`   // the last line of a dry run has them

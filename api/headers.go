@@ -31,7 +31,7 @@ func (c *Call) Key() (string, error) {
 	}
 }
 
-// Age returns how long ago the request was sent first, 0 for one that is no repetition.
+// Age returns how long ago the request was first sent, by the header Idempotency-Age; 0 = it is no repetition.
 func (c *Call) Age() (time.Duration, error) {
 	all := c.r.Header.Values(ageHeader)
 	if len(all) == 0 {
@@ -59,8 +59,8 @@ func (c *Call) Within() (int, error) {
 	return int(n), nil
 }
 
-// Match returns the entity tag of the header If-Match without its quotes, "" for none. Lists, * and weak tags are
-// errors.
+// Match returns the entity tag of the header If-Match without its quotes; "" = there is no such header. Lists, * and
+// weak tags are errors.
 func (c *Call) Match() (string, error) {
 	all := c.r.Header.Values(matchHeader)
 	if len(all) == 0 {

@@ -2,11 +2,11 @@ package api
 
 import "fmt"
 
-// Limits bound what one caller may ask for. The zero value of each selects its default.
+// Limits bounds the requests of one principal. The zero value of a field selects its default.
 type Limits struct {
-	PerSecond float64 // requests of a principal, on average. Default 2,000
-	Burst     int     // at once. Default 4,000
-	InFlight  int     // requests of a principal under way, waiting ones among them. Default 2,000
+	PerSecond float64 // requests of a principal in a second, on average; 0 = 2,000
+	Burst     int     // requests of a principal at one moment; 0 = 4,000
+	InFlight  int     // requests of a principal that are under way or wait; 0 = 2,000
 }
 
 func (l Limits) complete() (Limits, error) {

@@ -23,7 +23,7 @@ func (c *Call) Flag(name string) (bool, error) {
 	}
 }
 
-// Number reads a parameter that is a whole number within bounds.
+// Number reads a parameter that is a whole number from least to most; without the parameter it returns otherwise.
 func (c *Call) Number(name string, otherwise, least, most int) (int, error) {
 	text := c.Param(name)
 	if text == "" {
@@ -36,7 +36,8 @@ func (c *Call) Number(name string, otherwise, least, most int) (int, error) {
 	return n, nil
 }
 
-// Wait reads the parameter wait: how long the request waits, MaxWait at most, and whether it does.
+// Wait reads the parameter wait: how long the request may wait, MaxWait at most; is = false where there is no such
+// parameter.
 func (c *Call) Wait() (d time.Duration, is bool, err error) {
 	text := c.Param("wait")
 	if text == "" {

@@ -28,7 +28,7 @@ type Route struct {
 	// Large says that its answers may have megabytes: a few are made at once, and the others wait, unless they ask
 	// for little. A page takes its place by Call.Making alone, once it has what it asks other routes for.
 	Large bool
-	// Summary says in a line what it does.
+	// Summary describes the route in one line, for the OpenAPI document.
 	Summary string
 	Query   []Param
 	// Form lists the fields of a body that is a form of HTML, application/x-www-form-urlencoded; nil = it takes none.
@@ -64,10 +64,10 @@ type Param struct {
 	Among      []string // it is one of these; none = of any value
 }
 
-// Value says what a parameter is, for the document.
+// Value names the type of a parameter, for the OpenAPI document.
 type Value uint8
 
-// What parameters are.
+// The values that parameters have.
 const (
 	Text    Value = iota
 	Integer       // a whole number

@@ -6,8 +6,9 @@ import (
 	"strings"
 )
 
-// Secret returns the secret of the token that a request carries. A URL with a user and a password is taken like the
-// header: old clients know no other.
+// Secret returns the secret of the token that a request carries, "" for none. It takes the token of an Authorization
+// header of the scheme Bearer, and the password of the scheme Basic, which old clients send for a URL with a user and
+// a password.
 func Secret(r *http.Request) string {
 	if _, password, ok := r.BasicAuth(); ok {
 		return password

@@ -2,7 +2,7 @@ package api
 
 import "taskledger/api/token"
 
-// Tokens find the holder of a secret; *token.File implements it.
+// Tokens finds the holder of a secret; *token.File implements it. It is called concurrently.
 type Tokens interface {
 	Find(secret string) *token.Token // nil = nobody
 }

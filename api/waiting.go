@@ -67,7 +67,7 @@ func (c *Call) Parked(wait time.Duration) (context.Context, context.CancelFunc) 
 	return ctx, func() { ended(); stop() }
 }
 
-// Rest waits for a while, or until ctx ends, without a place among the large answers.
+// Rest waits for the duration d, or until ctx ends, and gives up the place among the large answers meanwhile.
 func (c *Call) Rest(ctx context.Context, d time.Duration) error {
 	placed := c.placed
 	c.leave()
@@ -84,12 +84,14 @@ func (c *Call) Rest(ctx context.Context, d time.Duration) error {
 	return nil
 }
 
-// Ask returns a context for one question of a route that may ask several.
+// Ask returns the context for one of several questions that a route asks, which bounds the time of that question. The
+// caller ends it with the returned function.
 func (c *Call) Ask() (context.Context, context.CancelFunc) {
 	return context.WithTimeout(c.ctx, answerWithin)
 }
 
-// Drains reports whether the server drains, and the caller may still be answered.
+// Drains reports whether the server drains while the token of the caller still holds: the caller may be answered
+// then.
 func (c *Call) Drains() bool { return c.ends() && !c.lapsed.Load() }
 
 // ends reports whether streams end, whatever is left of them, and that is no failure: the server drains, or the token

@@ -38,7 +38,7 @@ type Budget struct {
 	displaced int64
 }
 
-// New returns a budget of at least one connection.
+// New returns a budget of most connections, and of 1 where most is less.
 func New(most int) *Budget {
 	most = max(most, 1)
 	return &Budget{most: most, moment: min(longest, time.Duration(most)*turn)}
@@ -57,7 +57,7 @@ func (b *Budget) State() State {
 	return State{b.open, b.most, b.displaced}
 }
 
-// Listen is a listener whose connections are of the budget. TLS goes on top of it.
+// Listen returns a listener whose connections count against the budget. TLS goes on top of it.
 func (b *Budget) Listen(l net.Listener) net.Listener {
 	return &listener{Listener: l, budget: b, closed: make(chan struct{})}
 }
@@ -200,8 +200,8 @@ func (c *Conn) Close() error {
 	return err
 }
 
-// CloseWrite ends what is sent, where the connection can: net/http lets a client read an answer so that has not sent
-// its whole request.
+// CloseWrite ends the sending side of the connection, where it has one: so net/http lets a client that has not sent
+// its whole request read the answer.
 func (c *Conn) CloseWrite() error {
 	if half, is := c.Conn.(interface{ CloseWrite() error }); is {
 		return half.CloseWrite()
@@ -244,7 +244,7 @@ func (c *Conn) ShowsToken() {
 
 type key struct{}
 
-// Context is http.Server.ConnContext: Of finds the connection of a request then.
+// Context puts a connection into the context of its requests, for Of. It goes into http.Server.ConnContext.
 func Context(ctx context.Context, c net.Conn) context.Context {
 	if secure, is := c.(*tls.Conn); is {
 		c = secure.NetConn()
@@ -255,7 +255,7 @@ func Context(ctx context.Context, c net.Conn) context.Context {
 	return ctx
 }
 
-// Of is the connection of a request; nil if it is of no budget.
+// Of returns the connection of a request; nil if the connection has no budget, or Context was not set.
 func Of(r *http.Request) *Conn {
 	c, _ := r.Context().Value(key{}).(*Conn)
 	return c

@@ -18,7 +18,7 @@ type Request struct {
 	Route   string        // method and pattern of the route, as the table has them; "" = none was found
 	Status  int           // of the answer; 0 = the connection was cut
 	Refused problem.Type  // why the request was refused; "" = it was not
-	Took    time.Duration // until it was answered, what it has waited and streamed among it
+	Took    time.Duration // time until it was answered, with the time in which it waited or streamed
 }
 
 // State counts the requests, waits and streams that are open at one moment.
@@ -61,7 +61,8 @@ func Of(w http.ResponseWriter) *Request {
 	return new(Request)
 }
 
-// Plain returns the writer of net/http, which some of its functions require.
+// Plain returns the http.ResponseWriter that net/http made, without the Writer around it, since some functions of
+// net/http require it.
 func Plain(w http.ResponseWriter) http.ResponseWriter {
 	if watched, is := w.(*Writer); is {
 		return watched.ResponseWriter

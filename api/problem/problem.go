@@ -60,8 +60,8 @@ type Problem struct {
 	Title  string `json:"title"`
 	Status int    `json:"status"`
 	Detail string `json:"detail,omitempty"`
-	Task   string `json:"task,omitempty"`  // that it is about
-	Field  string `json:"field,omitempty"` // of the request
+	Task   string `json:"task,omitempty"`  // id of the task that the problem concerns
+	Field  string `json:"field,omitempty"` // name of the field of the request that is wrong
 	Limit  *int64 `json:"limit,omitempty"`
 	Got    *int64 `json:"got,omitempty"`
 	// RetryAfter is the header of that name, in whole seconds; 0 = none.
@@ -217,8 +217,8 @@ var table = []row{
 	}},
 }
 
-// Of returns the problem of an error. An error that is none of the engine's is Internal, without its text: a caller
-// need not know it.
+// Of returns the problem of an error. An error that is not one of the engine's becomes Internal, without its text,
+// which callers must not learn.
 func Of(err error) *Problem {
 	if p, ok := errors.AsType[*Problem](err); ok {
 		return p

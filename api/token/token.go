@@ -78,7 +78,7 @@ type Token struct {
 	ID     string `json:"id"`   // by which it is revoked: the first characters of its digest
 	Name   string `json:"name"` // of its user: the principal in events. 1 to 64 of A-Z a-z 0-9 . _ @ -
 	Role   Role   `json:"role"`
-	SHA256 string `json:"sha256"` // of the secret, in hexadecimal digits
+	SHA256 string `json:"sha256"` // digest of the secret, in hexadecimal digits
 	// Prefix limits it to tasks whose affinity begins so; "" = no limit. One of "a" includes the affinity "ab": end it
 	// with a character that parts names, as in "a:".
 	Prefix string `json:"prefix,omitempty"`
@@ -201,10 +201,10 @@ func (t *Token) MayBehavior(behavior string) bool {
 	return len(t.Behaviors) == 0 || slices.Contains(t.Behaviors, behavior)
 }
 
-// Limited reports whether there are tasks that the token may not know of.
+// Limited reports whether the token is for some tasks alone, by a prefix or by behaviors.
 func (t *Token) Limited() bool { return t.Prefix != "" || len(t.Behaviors) > 0 }
 
-// Same reports whether another token allows the same to the same; nil allows nothing.
+// Same reports whether both tokens have the same name and the same rights, or both are nil.
 func (t *Token) Same(other *Token) bool {
 	if t == nil || other == nil {
 		return t == other

@@ -68,8 +68,8 @@ func (u *UI) jobRoutes() []api.Route {
 	}
 }
 
-// Run lets the dashboard work beside requests, for the changes that outlive theirs, until ctx ends. It ends what runs,
-// waits for that, and returns nil. Without it pages that begin such a change say that none begins.
+// Run runs the changes that pages begin and that outlive their requests, until ctx ends. It then ends those under
+// way, waits for them, and returns nil. While Run does not run, pages say that no change begins.
 func (u *UI) Run(ctx context.Context) error { return u.jobs.Run(ctx) }
 
 // matchingIn reads what is asked of all tasks that match.

@@ -109,7 +109,7 @@ func (u *UI) logout(c *api.Call) error {
 	return c.Redirect(Root + "login")
 }
 
-// Link is the answer to who asks for one.
+// Link holds the answer to a request for a login link.
 type Link struct {
 	Path    string    `json:"path"` // with its query, of this node
 	Expires time.Time `json:"expires"`

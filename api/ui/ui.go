@@ -30,7 +30,7 @@ type Config struct {
 	Version string
 	// Origins repeats those of api.Config: a browser that asks by one of them has a connection with TLS.
 	Origins []string
-	Trend   *trend.Trend     // what the cluster has done lately; nil = nobody asks it
+	Trend   *trend.Trend     // samples of what the cluster has done lately; nil = pages show none
 	Now     func() time.Time // default: time.Now
 	// Within bounds how long a page waits for all that it asks for: what has not come by then is named as missing.
 	// Default: 4 s.

@@ -15,7 +15,7 @@ import (
 type Order struct {
 	api.ChangeMatching
 	Counted *int64 // tasks that have matched when somebody counted them; nil = nobody has
-	Key     string // makes a repetition the same order; "" = none is
+	Key     string // makes a repetition the same order; "" = each call is an order of its own
 }
 
 // State says how far a job is.
@@ -43,7 +43,7 @@ type Job struct {
 	Stopping     bool             // somebody has stopped it, and it still runs
 	Began, Ended time.Time        // Ended is zero while it runs
 	Report       api.ChangeReport // of the tasks so far
-	Why          string           // it ended before its end; "" = it did not
+	Why          string           // why it ended before all was done; "" = it did not
 }
 
 // GoesOn returns the order that does what is left of a job that has ended before all was done, and tells where from;

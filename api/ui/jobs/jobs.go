@@ -55,7 +55,8 @@ type Jobs struct {
 	under   sync.WaitGroup  // of jobs that have not ended
 }
 
-// New returns no jobs yet; now tells the time, nil = time.Now. Until Run is called none begins.
+// New returns Jobs without a job; now tells the time, nil = time.Now. Until Run is called no job begins, and Begin
+// returns ErrNotRunning.
 func New(now func() time.Time) *Jobs {
 	if now == nil {
 		now = time.Now

@@ -23,7 +23,7 @@ const (
 	maxLinksEach = 10
 )
 
-// Tokens find the holder of a secret; api.Tokens is one.
+// Tokens finds the holder of a secret; api.Tokens implements it.
 type Tokens interface {
 	Find(secret string) *token.Token // nil = nobody
 }
@@ -38,7 +38,7 @@ type Sessions struct {
 	links    table
 }
 
-// New returns no sessions yet. Tokens say whose a secret is; now tells the time, nil = time.Now.
+// New returns Sessions without a session. tokens finds the holder of a secret; now tells the time, nil = time.Now.
 func New(tokens Tokens, now func() time.Time) *Sessions {
 	if now == nil {
 		now = time.Now
@@ -54,8 +54,8 @@ func New(tokens Tokens, now func() time.Time) *Sessions {
 // Begin begins a session with the secret of a token, and returns the value of its cookie; "" = nobody has the secret.
 func (s *Sessions) Begin(secret string) (cookie string) { return s.add(&s.sessions, secret) }
 
-// Secret returns the secret with which the session of a cookie began; "" = it has ended, or never was. The session is
-// used by that. One whose token was revoked ends, so that it does not come back with the token.
+// Secret returns the secret with which the session of a cookie began; "" = it has ended, or never was. The call
+// counts as a use of the session. One whose token was revoked ends, so that it does not come back with the token.
 func (s *Sessions) Secret(cookie string) string {
 	s.mu.Lock()
 	secret := s.sessions.use(cookie, s.now())
@@ -67,7 +67,7 @@ func (s *Sessions) Secret(cookie string) string {
 	return secret
 }
 
-// Look returns what Secret does, and does not use the session.
+// Look returns the same as Secret, but does not count as a use of the session.
 func (s *Sessions) Look(cookie string) (secret string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
@@ -126,7 +126,7 @@ func (s *Sessions) add(to *table, secret string) (code string) {
 	return code
 }
 
-// Principal returns a text that tokens have in common which are the same by token.Same: neither a name nor a secret
+// Principal returns a text that is equal for tokens that are the same by token.Same: neither a name nor a secret
 // alone says whose a session is.
 func Principal(t *token.Token) string {
 	return fmt.Sprintf("%q %d %q %q", t.Name, t.Role, t.Prefix, t.Behaviors)
