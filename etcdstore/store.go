@@ -47,7 +47,7 @@ func (s *Store) Close() error {
 	return nil
 }
 
-// Name is the cluster's, the prefix of every key.
+// Name returns the name of the cluster, which is the prefix of every key.
 func (s *Store) Name() string { return strings.TrimSuffix(string(s.keys), "/") }
 
 // Cluster returns what was fixed when the cluster was created.

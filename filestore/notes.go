@@ -115,9 +115,9 @@ func (n *notes) with(shard int, change func(*shardNotes)) *notes {
 var (
 	// ErrShards reports that a store was created with another number of shards than was asked for.
 	ErrShards = errors.New("number of shards cannot be changed")
-	// ErrOtherCluster reports that a store is of another cluster than was expected.
+	// ErrOtherCluster reports that a store belongs to another cluster than was expected.
 	ErrOtherCluster = errors.New("another cluster")
-	// ErrFormat reports what this program does not read: it is of another version, or of no store.
+	// ErrFormat reports a journal that this program does not read: it has another version, or holds no store.
 	ErrFormat = errors.New("journal holds no store that this program reads")
 )
 

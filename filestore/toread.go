@@ -13,8 +13,8 @@ var ErrReadOnly = filejournal.ErrReadOnly
 
 // OpenToRead opens the store in the files of a directory to read what is there: nothing changes, and what only a node
 // can do after a crash is left to the next one. No node can join: every write is refused with ErrReadOnly. It wraps
-// ErrOtherCluster where id is not "" and another one's, filejournal.ErrInUse while a node runs on the directory, and
-// what else filejournal.OpenToRead wraps.
+// ErrOtherCluster where id is not "" and the store has another id, filejournal.ErrInUse while a node runs on the
+// directory, and what else filejournal.OpenToRead wraps.
 func OpenToRead(dir, id string) (*Store, error) {
 	j, err := filejournal.OpenToRead(dir)
 	if err != nil {

@@ -7,8 +7,8 @@ import (
 	"taskledger/filestore/filejournal"
 )
 
-// OpenToCopy is OpenToRead for who copies the store. It wraps ErrUnsettled where numbers that were answered may be
-// missing: a copy would give them anew.
+// OpenToCopy is OpenToRead for a copy of the store. It wraps ErrUnsettled where entries that were answered may be
+// missing: a copy would give their numbers anew.
 func OpenToCopy(dir, id string) (*Store, error) {
 	j, err := filejournal.OpenToRead(dir)
 	if err != nil {

@@ -19,7 +19,7 @@ import (
 const (
 	// defaultDurableAfter is longer than a server may take, at its default of 2 minutes, to sync what it acknowledged.
 	defaultDurableAfter = 3 * time.Minute
-	// MaxReplicas is JetStream's limit.
+	// MaxReplicas is the limit of JetStream for ArchiveConfig.Replicas and LogsConfig.Replicas.
 	MaxReplicas = 5
 	// maxSends bounds how often a segment is sent while the outcome stays unknown. The caller may send it again.
 	maxSends = 3
@@ -31,8 +31,8 @@ type ArchiveConfig struct {
 	// is written there before the first segment, or by Claim. A stream that tells another id is neither read nor
 	// written. Default: the stream is anybody's.
 	Cluster string
-	// Replicas is on how many servers the stream is kept when it is made here, 1 to 5. Default 1. A stream that exists
-	// stays as it is.
+	// Replicas is the number of servers that keep the stream when it is made here, 1 to 5. Default 1. A stream that
+	// exists stays as it is.
 	Replicas int
 	// DurableAfter is the time from the acknowledgement of a segment until it may count as durable: longer than the
 	// servers' sync_interval. Default 3 min; negative: at once, for servers that sync always.
@@ -108,8 +108,8 @@ func (a *Archive) Head(ctx context.Context, shard int) (store.ArchiveHead, error
 	return store.ArchiveHead{Entry: entries[len(entries)-1].Number, Sequence: m.sequence, Begins: begins}, nil
 }
 
-// Archive implements store.Archiver. Besides, it wraps nats.ErrMaxPayload beyond the server's limit, store.ErrFull
-// when JetStream has no space left, and ErrNoJetStream.
+// Archive implements store.Archiver. Besides the errors named there, it wraps nats.ErrMaxPayload beyond the server's
+// limit, store.ErrFull when JetStream has no space left, and ErrNoJetStream.
 func (a *Archive) Archive(ctx context.Context, shard int, after store.ArchiveHead, entries []store.Record) (store.ArchiveHead, error) {
 	wrap := func(err error) (store.ArchiveHead, error) {
 		return store.ArchiveHead{}, fmt.Errorf("archive entries of shard %d after %d: %w", shard, after.Entry, err)

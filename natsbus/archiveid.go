@@ -14,7 +14,7 @@ import (
 	"github.com/nats-io/nats.go/jetstream"
 )
 
-// Archived is a stream of an archive.
+// Archived describes the stream of an archive.
 type Archived struct {
 	Stream   string
 	Cluster  string // id of its cluster; "" = the stream does not tell

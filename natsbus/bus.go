@@ -131,10 +131,10 @@ func (b *Bus) Notify(ctx context.Context, h func(connected bool)) error {
 	return nil
 }
 
-// Name is the cluster's, the prefix of every subject.
+// Name returns the name of the cluster, which is the prefix of every subject.
 func (b *Bus) Name() string { return strings.TrimSuffix(b.prefix, ".") }
 
-// Stats returns the counters.
+// Stats returns the counts since the bus was opened.
 func (b *Bus) Stats() Stats {
 	return Stats{Forged: b.forged.Load(), Overruns: b.overruns.Load()}
 }

@@ -36,7 +36,7 @@ type LogsConfig struct {
 	// Cluster is the cluster's id, which its stream tells in the metadata. The stream of another cluster is neither
 	// read nor written. Default: the stream is anybody's.
 	Cluster string
-	// Replicas is on how many servers the stream is kept, 1 to 5. Default 1.
+	// Replicas is the number of servers that keep the stream, 1 to 5. Default 1.
 	Replicas int
 	// MaxBytes bounds the stream, headers and what the server adds included, 1 MiB or more. Default
 	// DefaultLogBytes. JetStream sets them aside when the stream is made.

@@ -38,7 +38,7 @@ type ReceivedShard struct {
 	Loss    Loss // with a revision of 0 for none
 }
 
-// PartsOf yields the parts of a snapshot in order, or an error.
+// PartsOf yields the parts of a snapshot in order, and ends with the first error.
 type PartsOf func(s SnapshotInfo) iter.Seq2[[]byte, error]
 
 const (

@@ -45,7 +45,7 @@ type Query struct {
 type Cursor struct {
 	Place
 	Behind []Place // where earlier attempts have ended so far, of which lines may still come; MaxAttempts-1 at most
-	Told   bool    // that lines may be missing was told, and nothing has been found since
+	Told   bool    // a reader was told that lines may be missing, and no line has been found since
 }
 
 // Place is a place in the log of an attempt.
@@ -62,7 +62,7 @@ type TaskLine struct {
 	Line
 }
 
-// Page is a part of the log of a task.
+// Page holds a part of the log of a task, as ReadTask returns it.
 type Page struct {
 	Lines []TaskLine
 	Next  Cursor // where the next page begins, also where this one reaches the end: what is written later comes there

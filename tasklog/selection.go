@@ -22,7 +22,7 @@ type Selection struct {
 	Limit        int           // lines of a page, 1 to MaxPageLines; 0 = MaxPageLines
 }
 
-// Told is a page of the log of a task.
+// Told holds a page of the log of a task, as engine.Client.Log returns it.
 type Told struct {
 	Lines  []TaskLine
 	Cursor string // asks for what follows, also where this page reaches the end: what is written later comes there

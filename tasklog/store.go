@@ -44,7 +44,7 @@ type Store interface {
 	Lives(ctx context.Context, shard uint16, page int) (lives []events.Ref, next int, err error)
 }
 
-// Reader is a part of a Store.
+// Reader reads logs: see Store.Read.
 type Reader interface {
 	Read(ctx context.Context, of Attempt, r Range) (Stretch, error)
 }

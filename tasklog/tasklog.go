@@ -72,10 +72,10 @@ type Batch struct {
 	Lines []Line // at least one
 }
 
-// Last is the number of the last line.
+// Last returns the number of the last line.
 func (b Batch) Last() uint64 { return b.First + uint64(len(b.Lines)) - 1 }
 
-// Bytes is the size of the text of all lines.
+// Bytes returns the bytes of text in all lines.
 func (b Batch) Bytes() (n int) {
 	for i := range b.Lines {
 		n += len(b.Lines[i].Text)
@@ -89,7 +89,7 @@ type End struct {
 	Place uint64 // where the store keeps the batch; it grows from batch to batch, unless the store has lost all
 }
 
-// Whole is the end of everything: Store.Trim up to it leaves nothing.
+// Whole stands for an end behind every batch: Store.Trim up to it leaves nothing.
 var Whole = End{Line: math.MaxUint64, Place: math.MaxUint64}
 
 // Check returns an error that wraps store.ErrRefused and names the field, if a names no attempt.

@@ -61,7 +61,7 @@ var (
 	_ journal.Surveyed  = (*Journal)(nil)
 )
 
-// Durability returns the one that the journal was created with.
+// Durability returns the durability with which the journal was created.
 func (j *Journal) Durability() Durability { return j.format.Durability }
 
 // write is an entry that waits to be written.

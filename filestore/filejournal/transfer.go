@@ -24,8 +24,8 @@ func (j *Journal) AppendAll(entries []journal.Entry) error {
 	return nil
 }
 
-// MayHaveLost reports whether entries that were answered may be missing in a journal that was opened to be read, which
-// only who writes to it can settle.
+// MayHaveLost reports whether entries that were answered may be missing in a journal that was opened to be read. Only
+// a program that opens it for writing can settle that.
 func (j *Journal) MayHaveLost() bool {
 	j.writing.Lock()
 	defer j.writing.Unlock()

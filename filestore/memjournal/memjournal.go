@@ -1,5 +1,5 @@
 // Package memjournal keeps a journal in memory: for tests, and for programs that need what they did no longer than
-// they run. It keeps the contract of journal.Journaler but that what it holds ends with the process.
+// they run. It keeps the contract of journal.Journaler, except that its entries and snapshots end with the process.
 package memjournal
 
 import (
@@ -17,7 +17,8 @@ import (
 // ErrClosed reports a write after Close.
 var ErrClosed = errors.New("journal is closed")
 
-// Journal is a journal of any number of shards. The zero value is an empty one.
+// Journal is a journal of any number of shards. The zero value is an empty one. Its methods may be called
+// concurrently, as journal.Journaler allows it.
 type Journal struct {
 	mu        sync.Mutex
 	entries   map[int][]journal.Entry // by shard, in order

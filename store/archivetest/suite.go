@@ -73,7 +73,7 @@ func Entries(t testing.TB, shard int, from uint64, n int) []store.Record {
 	return made
 }
 
-// Task is the task in an entry that Entries made.
+// Task returns the id of the task in an entry that Entries made.
 func Task(number uint64) events.TaskID { return events.TaskID(fmt.Sprint("task-", number)) }
 
 // Collect returns what seq yields, up to the first error.

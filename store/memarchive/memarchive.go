@@ -1,6 +1,5 @@
-// Package memarchive keeps an archive in memory. It is for tests, simulations and programs that need their history
-// no longer than they run: it keeps the whole contract of store.Archive but that what it holds ends with the
-// process.
+// Package memarchive keeps an archive in memory. It is for tests, simulations and programs that need their history no
+// longer than they run: it keeps the whole contract of store.Archive, except that its entries end with the process.
 package memarchive
 
 import (
@@ -62,7 +61,7 @@ func (a *Archive) counting(shard int) []segment {
 	return all
 }
 
-// Records returns all that is archived of a shard and counts.
+// Records returns the archived entries of a shard, from the one on with which its archive began anew last.
 func (a *Archive) Records(shard int) (all []store.Record) {
 	for _, s := range a.counting(shard) {
 		all = append(all, s.Entries...)

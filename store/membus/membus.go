@@ -90,7 +90,7 @@ func (b *Bus) receivers(tokens []string) (to []*subscription) {
 	return to
 }
 
-// Subscribe implements store.Bus. subject may hold the wildcards *, but as its first token, and at the end >.
+// Subscribe implements store.Bus. subject may hold the wildcard *, except as its first token, and at its end >.
 func (b *Bus) Subscribe(ctx context.Context, subject, queue string, h func(store.Message)) error {
 	pattern, err := wild(subject)
 	if err != nil {

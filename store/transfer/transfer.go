@@ -31,13 +31,13 @@ var (
 	ErrTrimmed = errors.New("its first entries are in no archive that is named")
 )
 
-// Settling is the word with which Config.Progress is told, once, that Copy waits, minutes perhaps.
+// Settling is the word that Config.Progress gets once when Copy waits for the archive, which may take minutes.
 const Settling = "waiting until the servers have written what was archived"
 
 // gap is added to the revisions of the source, beyond all that it gives in years.
 const gap = 1_000_000_000
 
-// Source is a store that is read.
+// Source is the store that is copied. Copy only reads it.
 type Source interface {
 	ledger.Journal
 	ledger.Snapshots
