@@ -11,11 +11,13 @@ import (
 
 // Item is an item as it is now, or was when it was answered.
 type Item struct {
-	ID     int64 // 1 to 2^53, in the order of changes
-	Group  string
-	At     events.Millis // available from then on; until then it is its owner's
-	Owner  int64         // who last added, updated or claimed it, also after it fell due
-	Claims int64         // how often it was claimed since it was added, or a change gave it other data; not told of what an update has changed
+	ID    int64 // 1 to 2^53, in the order of changes
+	Group string
+	At    events.Millis // available from then on; until then it is its owner's
+	Owner int64         // who last added, updated or claimed it, also after it fell due
+	// Claims counts the claims of the item since it was added, or since a change gave it other data. It is 0 in the
+	// answer to an update that changed the item.
+	Claims int64
 	Data   []byte
 }
 
@@ -41,9 +43,11 @@ type Change struct {
 
 // Update asks for changes of many items of a store: all of them, or none. With Depends alone it is a check.
 type Update struct {
-	Client int64         // who asks, 1 to 2^53
-	Key    string        // a repeated update with this key is answered as the first was; "" = none
-	Age    time.Duration // of a repetition: how long ago the update was first asked; 0 = this is the first time, or nobody knows
+	Client int64  // who asks, 1 to 2^53
+	Key    string // a repeated update with this key is answered as the first was; "" = none
+	// Age tells, for a repetition, how long ago the update was first asked; 0 = this is the first time, or nobody
+	// knows.
+	Age time.Duration
 	// Within bounds how many requests of the client, a repetition itself with them, can have been carried out between
 	// the first time that it was asked and its answer; 0 = nobody has counted them. A store remembers the last 64.
 	Within  int
@@ -57,7 +61,7 @@ type Update struct {
 type Claim struct {
 	Client   int64
 	Key      string        // a repeated claim with this key is answered with the same item; "" = none
-	Age      time.Duration // that of an update
+	Age      time.Duration // as Update.Age
 	Group    string
 	Duration time.Duration // for how long it is the client's: 1 ms to 24 h
 	Wait     time.Duration // for how long to wait for one: 0 to 60 s
@@ -70,7 +74,7 @@ type Page struct {
 	After  int64 // the id before the first one; 0 = from the beginning
 	Limit  int   // at most so many; 0 = as many as fit an answer
 	Owned  bool  // also items that are not available
-	Linear bool  // prove that the owner still owns the store
+	Linear bool  // true reflects everything that was committed before the question
 }
 
 // Group counts the items of a group, each as one that is available, waits or is claimed.

@@ -55,19 +55,19 @@ const (
 // Definition says when a behavior has its runs. A zero field stands for its default.
 type Definition struct {
 	Cron     string          // a cron expression of package cron; "" = no tick: it runs when somebody asks
-	Timezone string          // of the IANA database; default UTC
+	Timezone string          // name in the IANA database; "" = UTC
 	Behavior string          // required
-	Params   json.RawMessage // of each run; nil = none. At most 62 KiB
+	Params   json.RawMessage // JSON text of the parameters of each run, at most 62 KiB; nil = none
 	Overlap  Overlap         // default Forbid
 	Misfire  Misfire         // default Once
-	Grace    time.Duration   // up to ten years, in milliseconds; default 1h. A negative one is none at all
+	Grace    time.Duration   // up to ten years, rounded up to milliseconds; 0 = 1h, negative = none
 	Jitter   time.Duration   // a tick is due up to so long after its time, always as long for one name; default 0
 	Start    time.Time       // no tick is before it; zero = without
 	End      time.Time       // no tick is after it; zero = without
-	Priority int64           // of the runs, 0 to 9,223,371; 0 = the behavior's
-	Timeout  time.Duration   // of an attempt; 0 = the behavior's
-	Attempts int             // failed attempts before a failure is final; 0 = the behavior's
-	Keep     int             // ended runs that are kept, 1 to 1,000; default 100. A negative number is none
+	Priority int64           // priority of the runs, 0 to 9,223,371; 0 = the behavior's
+	Timeout  time.Duration   // longest time of an attempt; 0 = the behavior's
+	Attempts int             // failed attempts of a run before its failure is final; 0 = the behavior's
+	Keep     int             // ended runs that are kept, 1 to 1,000; 0 = 100, negative = none
 	// PauseOnFailure pauses the schedule in the entry in which a tick's run fails for good. Cancelled runs, backfills
 	// and runs by hand do not pause it.
 	PauseOnFailure bool

@@ -20,7 +20,7 @@ type Version = events.Ref
 // Absent stands for the version of a schedule that is not there: a Set with it makes one, and changes none.
 const Absent Version = math.MaxUint64
 
-// Schedule is a schedule as it is.
+// Schedule describes a schedule at a time.
 type Schedule struct {
 	Name       string        `json:"name"`
 	Definition Definition    `json:"definition"`

@@ -77,7 +77,7 @@ const (
 	OtherGroup = item.OtherGroup // the item is not of the group that the change names
 )
 
-// What calls may return, wrapped.
+// The errors that calls may return, wrapped.
 var (
 	// ErrUnknown says that an update or a claim was sent and not answered: it may have been done, or become done.
 	ErrUnknown = task.ErrUnknown

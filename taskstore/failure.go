@@ -17,7 +17,7 @@ const maxFailureError = 1 << 10
 type Failure struct {
 	Group  string `json:"group"`  // where it was
 	Claims int64  `json:"claims"` // how often it was claimed
-	Error  string `json:"error"`  // the first KiB of the last one
+	Error  string `json:"error"`  // the first KiB of the text of its last error
 	Data   []byte `json:"-"`
 }
 

@@ -39,8 +39,8 @@ type Options struct {
 	// random number that this process has drawn. No two processes may be one client at a time: neither knows how
 	// many keys the other uses.
 	Client int64
-	// Once has every call asked once, without a key: an answer that was lost is ErrUnknown, and a cluster that
-	// cannot be asked or has no room is not asked again. For those who repeat themselves, or cannot wait.
+	// Once has every call sent once, without a key: a lost answer is ErrUnknown, and a cluster that cannot be asked
+	// or has no room is not asked again. A program sets it that repeats calls itself, or cannot wait.
 	Once bool
 }
 
@@ -71,8 +71,8 @@ func Open(b Backend, name string, o Options) (*Store, error) {
 	return s, nil
 }
 
-// ProcessClient is the client that stores have which are opened without one: a random number of 53 bits, the same
-// as long as the process runs.
+// ProcessClient returns the client of stores that are opened without one: a random number, 1 to 2^53, that stays the
+// same as long as the process runs.
 var ProcessClient = sync.OnceValue(func() int64 {
 	var b [8]byte
 	_, _ = rand.Read(b[:]) // it never fails
@@ -197,7 +197,8 @@ func (s *Store) Group(ctx context.Context, group string, l List) iter.Seq2[item.
 // added, then those that were changed, in the order of the request. Data of a change that keeps them are nil. With
 // Depends alone it is a check.
 //
-// Client is set to that of the store. A Key is drawn unless there is one: who gives one may repeat the update himself.
+// Client is set to that of the store. A Key is drawn unless the caller gives one, who may then repeat the update
+// himself.
 func (s *Store) Update(ctx context.Context, u item.Update) (made []item.Item, err error) {
 	u.Client = s.client
 	if err := u.Validate(); err != nil {
@@ -212,9 +213,9 @@ func (s *Store) Update(ctx context.Context, u item.Update) (made []item.Item, er
 
 // Claim takes one of the oldest available items of a group for a time, under a new id; nil if none came while it
 // waited. Wait is DefaultWait, and may be as long as the caller likes; Duration is DefaultDuration, unless it is
-// given; Client and Key are those of Update. What it depends on is checked first, and once more whenever it looks
-// again, every few seconds at the latest. An *item.ConflictError also says that the answer of a claim was lost
-// until its item was gone.
+// given; Client and Key are as for Update. What it depends on is checked first, and once more whenever it looks
+// again, every few seconds at the latest. An *item.ConflictError also says that the answer of a claim was lost until
+// its item was gone.
 func (s *Store) Claim(ctx context.Context, c item.Claim) (*item.Item, error) {
 	c.Wait = cmp.Or(c.Wait, DefaultWait)
 	it, _, err := s.claim(ctx, &c)

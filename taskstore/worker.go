@@ -15,8 +15,8 @@ import (
 	"taskledger/task"
 )
 
-// ErrLate is the cause for which the context of a Handler ends whose item is another's by now, or gone: nothing
-// that it returns is of use.
+// ErrLate is the cause with which the context of a Handler ends once its item is gone or belongs to another client:
+// what the Handler returns then is dropped.
 var ErrLate = errors.New("the item is no longer the worker's")
 
 // Handler does the work of an item. What it returns is done in one update that also deletes the item: Depends,

@@ -7,7 +7,7 @@ import (
 	"taskledger/work/workledger"
 )
 
-// Reaction says what an error of an item does.
+// Reaction says what happens to an item that ended with an error.
 type Reaction uint8
 
 // The reactions.
@@ -51,7 +51,8 @@ const (
 	DefaultBackoff = time.Second
 )
 
-// Rule says what the errors with a code do. Of the rules of a partition the first with the code of the error decides.
+// Rule says what happens to an item whose error has a code. Of the rules of a partition the first that fits the code
+// decides.
 type Rule struct {
 	// Code is the code that behaviors.Code gave to the error: at most 128 bytes. Errors without one have the code
 	// "failed", and panics have the code "panic". "": the rule is for every error.
@@ -64,7 +65,7 @@ type Rule struct {
 	// Backoff is the time before the first repetition of Retry, up to MaxBackoff; it doubles each time, up to MaxBackoff.
 	// 0: DefaultBackoff. Other reactions have none.
 	Backoff time.Duration
-	// Pass has later changes of the key pass a change that is parked. Other reactions than Park have none.
+	// Pass lets later changes of the key be processed while a change is parked. It counts for Park alone.
 	Pass bool
 }
 

@@ -37,7 +37,7 @@ type Stream[P, C any] struct {
 	// Imprecise tells that changes may have the same token, as those of one second: the token is recorded once all that
 	// Changes yielded was processed.
 	Imprecise bool
-	// MoveToken has a simulation, or a dry run, move the token as a full stream does.
+	// MoveToken lets a simulation or a dry run move the token as a full stream does.
 	MoveToken bool
 	// Batch is the number of changes after which a run ends, 0 = it ends with its source. Imprecise has none.
 	Batch int64

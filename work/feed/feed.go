@@ -86,12 +86,16 @@ type Marked interface {
 	Resume(mark string)
 }
 
-// What a source may answer.
+// The errors of a Source, which methods may wrap.
 var (
-	ErrAway     = errors.New("the source is away")
-	ErrClosed   = errors.New("the source is closed")
+	// ErrAway reports that the source does not answer.
+	ErrAway = errors.New("the source is away")
+	// ErrClosed reports a use after Close: the source answers nothing any more.
+	ErrClosed = errors.New("the source is closed")
+	// ErrNotFound reports that the source does not hold the message any more: see Source.Again.
 	ErrNotFound = errors.New("the source has no such message")
-	ErrTooLarge = errors.New("the message is above the limit") // its data may be left out
+	// ErrTooLarge comes with a message above the limit, whose data may be left out.
+	ErrTooLarge = errors.New("the message is above the limit")
 	// ErrUnsettled tells that Next ended with its context while messages may wait.
 	ErrUnsettled = errors.New("the source does not know yet whether messages wait")
 	// ErrLate tells that a message came after later ones had been handed out. It comes again, to the next source.

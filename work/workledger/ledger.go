@@ -96,7 +96,7 @@ type ItemError struct {
 
 // The limits of the errors that a bucket reports.
 const (
-	// MaxErrors bounds their number.
+	// MaxErrors bounds the number of errors.
 	MaxErrors = 20
 	// MaxErrorBytes bounds the bytes of their texts together.
 	MaxErrorBytes = 8 << 10

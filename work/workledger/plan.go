@@ -22,7 +22,7 @@ const (
 
 var modes = [...]string{"full", "simulate", "dry-run"}
 
-// Valid reports whether it is one of the modes.
+// Valid reports whether m is one of the modes.
 func (m Mode) Valid() bool { return int(m) < len(modes) }
 
 // String returns "full", "simulate" or "dry-run".

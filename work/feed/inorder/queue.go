@@ -58,7 +58,7 @@ type Queue[T any] struct {
 // Settled reports whether nothing is missing. Otherwise Settle has to be told the state of the source.
 func (q *Queue[T]) Settled() bool { return q.known }
 
-// Count returns that of the last delivery.
+// Count returns Delivery.Count of the last delivery.
 func (q *Queue[T]) Count() uint64 { return q.count }
 
 // Unsettle has the queue wait for the state of the source, because deliveries may be missing.
