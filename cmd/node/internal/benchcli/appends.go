@@ -42,12 +42,12 @@ with one at a time. Ratios compare windows of one round: the speed of a disk cha
 	}
 	f := c.Flags()
 	f.IntVar(&cfg.InFlight, "in-flight", overappends.Most, "entries under way at any time, each of its own shard")
-	f.DurationVar(&cfg.Duration, "duration", 24*time.Second, "of all windows; a window takes 500ms to 2s")
+	f.DurationVar(&cfg.Duration, "duration", 24*time.Second, "time of all windows together; a window takes 500ms to 2s")
 	f.Float64Var(&bounds.Strict, "min-strict", 0, "fail when strict makes fewer entries for each of etcd's; 0 = never")
 	f.Float64Var(&bounds.StrictAlone, "min-strict-alone", 0,
 		"fail when the p50 of one entry at a time in etcd is a smaller multiple of that of strict; 0 = never")
-	f.Float64Var(&bounds.Opportunistic, "min-opportunistic", 0, "as --min-strict, of opportunistic")
-	f.Float64Var(&bounds.OpportunisticAlone, "min-opportunistic-alone", 0, "as --min-strict-alone, of opportunistic")
+	f.Float64Var(&bounds.Opportunistic, "min-opportunistic", 0, "as --min-strict, for opportunistic")
+	f.Float64Var(&bounds.OpportunisticAlone, "min-opportunistic-alone", 0, "as --min-strict-alone, for opportunistic")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

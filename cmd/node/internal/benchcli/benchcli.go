@@ -81,10 +81,10 @@ time is that of both.`,
 	}
 	f := c.Flags()
 	f.IntVar(&cfg.InFlight, "in-flight", 64, "tasks under way at any time")
-	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "of all windows; a window takes at least 2s")
+	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "time of all windows together; a window takes at least 2s")
 	f.BoolVar(&cfg.Metered, "metered", false, "let the nodes measure what they do, as with serve --metrics")
-	f.StringVar(&client, "client", "inproc", "etcd in this process, inproc, or behind gRPC, grpc")
-	f.Float64Var(&minRatio, "min-ratio", 0, "fail when there are fewer tasks per baseline put, for checks")
+	f.StringVar(&client, "client", "inproc", "inproc: etcd in this process; grpc: etcd behind gRPC")
+	f.Float64Var(&minRatio, "min-ratio", 0, "fail when there are fewer tasks per baseline put; 0 = never")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	c.AddCommand(
 		t.scaleCommand(),
@@ -147,7 +147,7 @@ its handler a future resolves when NATS has stopped.`,
 	f.IntVar(&cfg.Waiting, "waiting", 100_000, "tasks that wait while others become due")
 	f.IntVar(&cfg.DuePerS, "due", 1000, "tasks that become due each second")
 	f.IntVar(&cfg.Delayed, "delayed", 1_000_000, "tasks that are held and taken over")
-	f.DurationVar(&cfg.Duration, "duration", 10*time.Second, "of each timed part")
+	f.DurationVar(&cfg.Duration, "duration", 10*time.Second, "time of each timed part")
 	f.DurationVar(&bounds.Turn, "max-turn", 0, "fail when the p99 of an owner's turns beside snapshots is longer; 0 = never")
 	f.DurationVar(&bounds.TakeOver, "max-take-over", 0, "fail when a take-over lasts longer; 0 = never")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
@@ -233,9 +233,9 @@ archive and trims, one with none of them. A window of the first lasts until they
 	}
 	f := c.Flags()
 	f.IntVar(&cfg.InFlight, "in-flight", 1000, "tasks under way at any time")
-	f.DurationVar(&cfg.Duration, "duration", time.Minute, "of all windows")
-	f.DurationVar(&cfg.Window, "window", 10*time.Second, "of one")
-	f.Float64Var(&minRatio, "min-ratio", 0, "fail when the first makes fewer tasks per task of the second, for checks")
+	f.DurationVar(&cfg.Duration, "duration", time.Minute, "time of all windows together")
+	f.DurationVar(&cfg.Window, "window", 10*time.Second, "time of one window")
+	f.Float64Var(&minRatio, "min-ratio", 0, "fail when the first makes fewer tasks per task of the second; 0 = never")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

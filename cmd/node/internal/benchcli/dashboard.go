@@ -54,9 +54,10 @@ alone.`,
 	f.IntVar(&cfg.Finished, "finished", 1_000_000, "tasks that have ended")
 	f.IntVar(&cfg.Waiting, "waiting", 100_000, "tasks that wait for their time")
 	f.IntVar(&cfg.InFlight, "in-flight", 1000, "tasks of the load under way at any time")
-	f.IntVar(&cfg.Viewers, "viewers", 10, "who look at once")
-	f.DurationVar(&cfg.Every, "every", 2*time.Second, "from one question of a viewer to its next one, at least")
-	f.DurationVar(&cfg.Duration, "duration", 30*time.Second, "of the viewers alone, of the load alone, and of both: each")
+	f.IntVar(&cfg.Viewers, "viewers", 10, "viewers who look at once")
+	f.DurationVar(&cfg.Every, "every", 2*time.Second, "least time from one question of a viewer to its next")
+	f.DurationVar(&cfg.Duration, "duration", 30*time.Second,
+		"time of each part: the viewers alone, the load alone, and both")
 	f.Float64Var(&bounds.Load, "min-load", 0, "fail when the load has less of its rate beside viewers; 0 = never")
 	f.Float64Var(&bounds.Page, "max-page-ratio", 0,
 		"fail when the p99 of pages beside the load is more times that of the idle cluster; 0 = never")

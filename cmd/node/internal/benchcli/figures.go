@@ -41,7 +41,7 @@ tells the CPU time per task of both, and how much more it is with a meter. What 
 	}
 	f := c.Flags()
 	f.IntVar(&cfg.InFlight, "in-flight", 1000, "tasks under way at any time")
-	f.DurationVar(&cfg.Duration, "duration", 48*time.Second, "of all windows; a window takes at least 2s")
+	f.DurationVar(&cfg.Duration, "duration", 48*time.Second, "time of all windows together; a window takes at least 2s")
 	f.Float64Var(&most, "max-cost", 0, "fail when a meter costs more percent of CPU per task; 0 = never")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c

@@ -43,7 +43,7 @@ requests over 8 connections with that beside idle connections, which are a furth
 		},
 	}
 	f := c.Flags()
-	f.DurationVar(&cfg.Duration, "duration", 24*time.Second, "of all windows; a window takes at least 2s")
+	f.DurationVar(&cfg.Duration, "duration", 24*time.Second, "time of all windows together; a window takes at least 2s")
 	f.IntVar(&cfg.Idle, "idle", 0, "connections that do nothing beside the last window; their process and this one open a file for each")
 	f.Float64Var(&bounds.Ratio, "min-ratio", 0, "fail when there are fewer tasks, or tasks of batches, per task in the process; 0 = never")
 	f.Float64Var(&bounds.ExtraUs, "max-extra", 0, "fail when a task costs more `microseconds` of processor above one in the process; 0 = never")

@@ -42,7 +42,7 @@ no task matches.`,
 	f.IntVar(&cfg.Waiting, "waiting", 100_000, "tasks that wait for their time")
 	f.IntVar(&cfg.InFlight, "in-flight", 64, "tasks of the load under way at any time, at most")
 	f.IntVar(&cfg.Pages, "pages", 10, "pages asked for each second beside the load")
-	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "of each timed part")
+	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "time of each timed part")
 	f.DurationVar(&bounds.Page, "max-page", 0, "fail when the p99 of a filter's pages is longer; 0 = never")
 	f.DurationVar(&bounds.Turn, "max-turn", 0, "fail when the p99 of an owner's turns beside lists is longer; 0 = never")
 	f.Float64Var(&bounds.Load, "min-load", 0, "fail when the load has less of its speed beside lists; 0 = never")

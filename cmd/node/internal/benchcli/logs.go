@@ -43,9 +43,9 @@ function logs nothing alternate with windows in which it logs. It tells the line
 	}
 	f := c.Flags()
 	f.IntVar(&cfg.InFlight, "in-flight", 1000, "tasks under way at any time")
-	f.IntVar(&cfg.Lines, "lines", 1, "that each function logs")
-	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "of all windows; a window takes at least 2s")
-	f.Float64Var(&minRatio, "min-ratio", 0, "fail when fewer tasks that log are made for each that does not, for checks")
+	f.IntVar(&cfg.Lines, "lines", 1, "lines that each function logs")
+	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "time of all windows together; a window takes at least 2s")
+	f.Float64Var(&minRatio, "min-ratio", 0, "fail when fewer tasks that log are made for each that does not; 0 = never")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

@@ -41,9 +41,10 @@ which few callers submit as many tasks together, wait for the last of them, and 
 	}
 	f := c.Flags()
 	f.IntVar(&cfg.InFlight, "in-flight", 1000, "tasks under way at any time")
-	f.IntVar(&cfg.Callers, "callers", 1, "how many submit their share of them together")
-	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "of all windows; a window takes at least 2s")
-	f.Float64Var(&minRatio, "min-ratio", 0, "fail when fewer tasks are made together for each of the single ones, for checks")
+	f.IntVar(&cfg.Callers, "callers", 1, "callers, each of whom submits a share of them together")
+	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "time of all windows together; a window takes at least 2s")
+	f.Float64Var(&minRatio, "min-ratio", 0,
+		"fail when fewer tasks are made together for each of the single ones; 0 = never")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

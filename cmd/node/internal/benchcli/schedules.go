@@ -54,7 +54,7 @@ while nothing happens.`,
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&cfg.Schedules, "schedules", 1000, "that fire together")
+	f.IntVar(&cfg.Schedules, "schedules", 1000, "schedules that fire together")
 	f.IntVar(&cfg.Ticks, "ticks", 5, "how often they fire, every 5s")
 	f.IntVar(&cfg.InFlight, "in-flight", 64, "noop tasks under way at any time")
 	f.DurationVar(&cfg.Idle, "idle", 5*time.Second, "watch schedules that do not fire for so long")

@@ -44,8 +44,8 @@ the one works off a backlog that is spread over all of its shards alternate with
 	f.IntVar(&cfg.Behaviors, "behaviors", 10, "kinds of tasks, of which every shard has some")
 	f.IntVar(&cfg.Slots, "slots", 4, "attempts at once")
 	f.IntVar(&cfg.InFlight, "in-flight", 4000, "tasks under way at any time")
-	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "of all windows; a window takes at least 2s")
-	f.Float64Var(&minRatio, "min-ratio", 0, "fail when many shards make fewer tasks for each that few make, for checks")
+	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "time of all windows together; a window takes at least 2s")
+	f.Float64Var(&minRatio, "min-ratio", 0, "fail when many shards make fewer tasks for each that few make; 0 = never")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

@@ -37,8 +37,8 @@ beside claims that wait on the other node.`,
 		},
 	}
 	f := c.Flags()
-	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "of all windows; a window takes at least 2s")
-	f.IntVar(&cfg.Workers, "workers", 64, "who claim and replace items at once, and who submit tasks")
+	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "time of all windows together; a window takes at least 2s")
+	f.IntVar(&cfg.Workers, "workers", 64, "workers who claim and replace items at once, and callers who submit tasks")
 	f.IntVar(&cfg.Depth, "depth", 10_000, "items that are there")
 	f.IntVar(&cfg.Parked, "parked", 1000, "claims that wait on the other node for what never comes")
 	f.BoolVar(&cfg.Away, "away", false, "take a shard that the other node owns, and whose tasks it runs")

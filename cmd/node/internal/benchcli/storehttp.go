@@ -49,7 +49,7 @@ store's shard. Processor time is that of the nodes, the servers and the API, wit
 		},
 	}
 	f := c.Flags()
-	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "of all windows; a window takes at least 2s")
+	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "time of all windows together; a window takes at least 2s")
 	f.IntVar(&cfg.Depth, "depth", 10_000, "items that are there")
 	f.BoolVar(&cfg.Away, "away", false, "take a shard that the other node owns: calls go over NATS")
 	f.BoolVar(&cfg.Unix, "unix", false, "ask over a Unix socket, as may who runs beside the node, instead of TCP")

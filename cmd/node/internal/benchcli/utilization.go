@@ -44,8 +44,8 @@ which share of their time the slots ran a task; the rest is the way of an outcom
 	f.IntVar(&cfg.Waiting, "waiting", 20, "tasks under way for each slot")
 	f.DurationVar(&cfg.Task, "task", 50*time.Millisecond, "how long a task runs")
 	f.BoolVar(&cfg.Affinity, "one-affinity", false, "all tasks are of one affinity, and so in one shard")
-	f.DurationVar(&cfg.Duration, "duration", 10*time.Second, "of the window that is measured")
-	f.Float64Var(&least, "min", 0, "fail when the share is smaller, for checks")
+	f.DurationVar(&cfg.Duration, "duration", 10*time.Second, "time of the window that is measured")
+	f.Float64Var(&least, "min", 0, "fail when the share is smaller; 0 = never")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

@@ -41,11 +41,11 @@ workers work on 256 buckets of 100 items that take 5 ms each: it tells which sha
 		},
 	}
 	f := c.Flags()
-	f.IntVar(&cfg.Workers, "workers", 32, "of the work, and tasks under way")
-	f.DurationVar(&cfg.Duration, "duration", 12*time.Second, "of all windows")
-	f.Float64Var(&bounds.Ratio, "min-ratio", 0, "fail when fewer buckets end for each task, for checks")
+	f.IntVar(&cfg.Workers, "workers", 32, "workers of the work, and tasks under way beside it")
+	f.DurationVar(&cfg.Duration, "duration", 12*time.Second, "time of all windows together")
+	f.Float64Var(&bounds.Ratio, "min-ratio", 0, "fail when fewer buckets end for each task; 0 = never")
 	f.Float64Var(&bounds.OnItems, "min-on-items", 0,
-		"fail when workers spend a smaller share of their time on items, for checks")
+		"fail when workers spend a smaller share of their time on items; 0 = never")
 	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }
