@@ -46,25 +46,31 @@ func (c *access) flags() *pflag.FlagSet {
 	f := pflag.NewFlagSet("access", pflag.ContinueOnError)
 	at := &c.addresses
 	f.StringVar(&c.dir, "data", defaultDir, "directory of the node to ask, or of the data to serve")
-	flags.ListVar(f, &at.Etcd, "etcd", "endpoints of etcd `host:port,...`, instead of --data")
+	flags.ListVar(f, &at.Etcd, "etcd", "endpoints of etcd, as `host:port,...`, instead of --data")
 	flags.ListVar(f, &at.NATS, "nats", "`URLs` of NATS, beside --etcd; without it everything goes by way of etcd")
 	f.StringVar(&at.Cluster, "cluster", "", "`name` of the cluster in etcd and NATS, which can hold several (default taskledger)")
-	f.StringVar(&at.ID, "expect-cluster", "", "`id` of the cluster (checkpoints tell it): refuse another one, and create none")
+	f.StringVar(&at.ID, "expect-cluster", "",
+		"`id` that the cluster must have, as checkpoints tell it: refuse another one, and create none")
 	f.StringVar(&at.EtcdTLS.CA, "etcd-ca", "", "PEM `file` of the authorities that etcd's certificate is checked against")
 	f.StringVar(&at.EtcdTLS.Cert, "etcd-cert", "", "PEM `file` of the certificate to show to etcd")
-	f.StringVar(&at.EtcdTLS.Key, "etcd-key", "", "PEM `file` of its key")
+	f.StringVar(&at.EtcdTLS.Key, "etcd-key", "", "PEM `file` of the key of --etcd-cert")
 	f.StringVar(&at.EtcdUser, "etcd-user", "", "user of etcd; the password is TASKLEDGER_ETCD_PASSWORD")
-	f.StringVar(&c.etcdPasswordFile, "etcd-password-file", "", "`file` that holds the password instead")
+	f.StringVar(&c.etcdPasswordFile, "etcd-password-file", "",
+		"`file` that holds the password of --etcd-user, instead of TASKLEDGER_ETCD_PASSWORD")
 	f.StringVar(&at.NATSTLS.CA, "nats-ca", "", "PEM `file` of the authorities that the certificate of NATS is checked against")
 	f.StringVar(&at.NATSTLS.Cert, "nats-cert", "", "PEM `file` of the certificate to show to NATS")
-	f.StringVar(&at.NATSTLS.Key, "nats-key", "", "PEM `file` of its key")
+	f.StringVar(&at.NATSTLS.Key, "nats-key", "", "PEM `file` of the key of --nats-cert")
 	f.StringVar(&at.NATSCreds, "nats-creds", "", "credentials `file` of NATS")
 	f.StringVar(&at.NATSNKey, "nats-nkey", "", "`file` that holds the seed of an nkey of NATS")
 	f.StringVar(&at.NATSUser, "nats-user", "", "user of NATS; the password is TASKLEDGER_NATS_PASSWORD")
-	f.StringVar(&c.natsPasswordFile, "nats-password-file", "", "`file` that holds the password instead")
-	f.DurationVar(&c.timeout, "timeout", 0, `longest time for the whole command (default 30s, and none where it waits for an outcome); shards of
-a node that has died are served again after its --ttl and a second`)
-	f.BoolVar(&c.await, "await-node", false, "of a cluster at --etcd: while no node is alive, wait for one as long as --timeout lets it, not for 3s")
+	f.StringVar(&c.natsPasswordFile, "nats-password-file", "",
+		"`file` that holds the password of --nats-user, instead of TASKLEDGER_NATS_PASSWORD")
+	f.DurationVar(&c.timeout, "timeout", 0,
+		`longest time for the whole command (default 30s; none where it waits for outcomes, reads whole
+journals or takes --filter); shards of a node that has died are served again after its --ttl and a second`)
+	f.BoolVar(&c.await, "await-node", false,
+		`with --etcd, while no node is alive, wait for one as long as --timeout allows; without it a command
+ends after 3s`)
 	f.VisitAll(mark)
 	c.set = f
 	return f

@@ -46,7 +46,8 @@ may submit learns size and SHA-256 of every file there; collections may fetch wh
 collection need one directory that they share (default: none)`)
 	f.StringVar(&o.sync, "sync", "", "`file`"+` of collections that is applied at start, unless it was applied before, and at SIGHUP, which then ends
 no node: see sync apply (default: none)`)
-	f.IntVar(&o.syncWorkers, "sync-workers", defaultSyncWorkers, "runs of collections at once; 0: the node has none")
+	f.IntVar(&o.syncWorkers, "sync-workers", defaultSyncWorkers,
+		"runs of collections that the node makes at once; 0 makes none")
 }
 
 // alike lists the flags of what all nodes should do alike.

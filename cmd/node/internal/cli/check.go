@@ -21,10 +21,11 @@ func (a *app) checkCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "check",
 		Short: "Connect to everything that a configuration names, and say what it may do there",
-		Long: `Check takes the flags, variables and file of settings of serve, and starts nothing. It reads the files of certificates and tokens,
-listens for a moment where the node is to, and asks each member of etcd and each server of NATS, as a node would, for what a node
-needs there, or the node that --join names; with --store files it reads the files of --data. Nothing is changed. A line tells of each what works, or what does not. Exit code 1 means
-that something does not, and 2 also that nothing is named that can be checked.`,
+		Long: `Check takes the flags, variables and file of settings of serve, and starts nothing. It reads the files
+of certificates and tokens, listens for a moment where the node is to, and asks each member of etcd and each server of
+NATS, as a node would, for what a node needs there, or the node that --join names; with --store files it reads the
+files of --data. Nothing is changed. A line tells of each what works, or what does not. Exit code 1 means that
+something does not work, and 2 wrong usage, or that nothing is named that can be checked.`,
 		Args: flags.NoArguments,
 		Example: a.examples(
 			example{"before a node is started", []string{"check", "--etcd", "etcd-1:2379,etcd-2:2379", "--nats", "nats://nats:4222"}},

@@ -49,17 +49,17 @@ func oneLine(err error) string {
 
 const about = `Taskledger remembers work, runs it on one node at a time, and can prove what happened.
 
-Without a command it serves: a node with etcd and NATS inside, for you alone, its data in ./taskledger-data. Other commands,
-from another terminal, ask that node, or the cluster that --etcd and --nats name.
+Without a command it serves: a node with etcd and NATS inside, for you alone, its data in ./taskledger-data. Other
+commands, from another terminal, ask that node, or the cluster that --etcd and --nats name.
 
-Every flag of serve, and those that say where the cluster is, can also be given as a variable (TASKLEDGER_DATA for --data,
-TASKLEDGER_EXEC_ALLOW for --exec-allow) or as a line of a YAML file (--config). A flag wins over a variable, a variable
-over the file. An empty variable is wrong usage.
+Every flag of serve, and those that say where the cluster is, can also be given as a variable (TASKLEDGER_DATA for
+--data, TASKLEDGER_EXEC_ALLOW for --exec-allow) or as a line of a YAML file (--config). A flag wins over a variable, a
+variable over the file. An empty variable is wrong usage.
 
-Exit codes: 0 done; 1 the task failed, verify found something, or repair left something to do; 2 wrong usage; 3 no such task or schedule; 4 the cluster is
-unavailable or did not answer in time, an outcome did not come in time, or a node cannot start or go on, as its port,
-directory or disk is not available; 5 refused or denied; 6 what is asked of the task, as its history, is not held any
-more; 130 interrupted.`
+Exit codes: 0 done; 1 the task failed, verify found something, sync diff --exit-code found a difference, or repair
+left something to do; 2 wrong usage; 3 no such task, schedule or collection; 4 the cluster is unavailable or did not
+answer in time, an outcome did not come in time, or a node cannot start or go on, as its port, directory or disk is
+not available; 5 refused or denied; 6 what is asked of the task, as its history, is no longer kept; 130 interrupted.`
 
 func (a *app) root() *cobra.Command {
 	a.settings = newSettings()

@@ -38,12 +38,14 @@ type copyOptions struct {
 const placeEtcd = "etcd"
 
 const aboutCopy = `
-etcd is the cluster that --etcd and --nats name, or that of the node with the servers inside whose directory --data names: its servers
-are started for the time of the copy. DIR is a directory of serve --store files; a directory named etcd is ./etcd.
+etcd is the cluster that --etcd and --nats name, or that of the node with the servers inside whose directory --data
+names: its servers are started for the time of the copy. DIR is a directory of serve --store files; a directory named
+etcd is ./etcd.
 
-No node may run on either side. The journals keep their numbers, bytes and hashes; snapshots, what waits to be given up, and the archive are copied, too.
-Not copied are the logs of tasks, and tokens of the API. What is copied is read back and checked before the copy can be used: one that was interrupted is refused by
-every other command, and goes on where it ended when it is made again. A target that holds anything else is refused, and nothing is changed.`
+No node may run on either side. The journals keep their numbers, bytes and hashes; snapshots, losses that no owner has
+recorded yet, and the archive are copied, too. The logs of tasks and the tokens of the API are not. The copy is read
+back and checked before it can be used: one that was interrupted is refused by every other command, and goes on where
+it ended when it is made again. A target that holds anything else is refused, and nothing is changed.`
 
 func (a *app) copyCommand() *cobra.Command {
 	var o copyOptions
@@ -74,8 +76,8 @@ func (a *app) backupCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "backup DIR",
 		Short: "Copy a stopped cluster from etcd into a directory of files",
-		Long: `Backup is copy --from etcd --to DIR: a copy that restore brings back, and that a node can serve. A cluster whose nodes run is backed up by etcd's own
-tools (docs/backup.md).
+		Long: `Backup is copy --from etcd --to DIR: a copy that restore brings back, and that a node can serve. A
+cluster whose nodes run is backed up by etcd's own tools (docs/backup.md).
 ` + aboutCopy,
 		Args:    flags.Arguments,
 		Example: a.examples(example{"a new directory each time", []string{"backup", "/var/backups/taskledger/2026-11-29"}}),
@@ -89,8 +91,9 @@ func (a *app) restoreCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "restore DIR",
 		Short: "Copy a directory of files into an empty etcd cluster",
-		Long: `Restore is copy --from DIR --to etcd. The cluster goes back to the time of the backup: what was acknowledged after it is lost, and its numbers,
-ids and fencing tokens may be given again. Where nodes ran after the backup, give --restored: ids of items are then not given again.
+		Long: `Restore is copy --from DIR --to etcd. The cluster goes back to the time of the backup: what was
+acknowledged after it is lost, and its numbers, ids and fencing tokens may be given again. Where nodes ran after the
+backup, give --restored: ids of items are then not given again.
 ` + aboutCopy,
 		Args: flags.Arguments,
 		Example: a.examples(example{"into an etcd without that cluster", []string{"restore", "/var/backups/taskledger/2026-11-29", "--etcd", "etcd-1:2379"}},
@@ -119,7 +122,8 @@ func (a *app) copyFlags(c *cobra.Command, o *copyOptions) {
 	flags.LevelVar(f, &a.access.logLevel, slog.LevelError)
 	f.StringVar(&o.archive, "archive", "", `where the archive of the source is: jetstream, files, or keep where the journal holds all; drop leaves out
 what was trimmed (default: the one that is there)`)
-	f.StringVar(&o.durability, "durability", "", "of a directory that is made, as of serve: strict or opportunistic (default strict)")
+	f.StringVar(&o.durability, "durability", "",
+		"durability of a directory that is made, as for serve: strict or opportunistic (default strict)")
 	f.IntVar(&o.archiving.Replicas, "archive-replicas", 1, "copies of the archive that NATS keeps, 1 to 5, when its stream is made; with --nats")
 	f.DurationVar(&o.archiving.DurableAfter, "archive-settle", 0,
 		"time after which NATS has surely written what it acknowledged, which is awaited (default 3m)")

@@ -15,11 +15,12 @@ func (a *app) demoCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "demo [DIR]",
 		Short: "Checksum a directory on three nodes, kill one of them, and check everything",
-		Long: `Demo runs three nodes on etcd and NATS in this process, with temporary data. A task computes the checksum of every regular
-file below DIR, without .git and data directories. When half of them are done one node is killed without warning, with
-attempts under way: the others notice within the session's 3 seconds and run those again. Then every checksum is compared
-with one computed directly, and the whole journal is verified. Exit code 0 means that all of it is right; files that
-changed or vanished meanwhile are named and do not count.`,
+		Long: `Demo runs three nodes on etcd and NATS in this process, with temporary data. A task computes the
+checksum of every regular file below DIR, by default the working directory, without .git and data directories. When
+half of them are done one node is killed without warning, with attempts under way: the others notice within the
+session's 3 seconds and run those again. Then every checksum is compared with one computed directly, and the whole
+journal is verified. Exit code 0 means that all of it is right; files that changed or vanished meanwhile are named and
+do not count.`,
 		Args:    flags.Arguments,
 		Example: a.examples(example{"the files of another directory", []string{"demo", "/usr/share/doc"}}),
 		RunE: func(cmd *cobra.Command, args []string) error {

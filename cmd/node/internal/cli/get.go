@@ -26,7 +26,8 @@ takes longer, also where there is no such task.`,
 		Example:           a.examples(example{"everything, for a program", []string{"get", "report/2026-11", "-o", "json"}}),
 		ValidArgsFunction: a.completeTasks,
 	}
-	c.Flags().BoolVar(&forgotten, "forgotten", false, "look for tasks that are no longer kept in the journal and the archive, too")
+	c.Flags().BoolVar(&forgotten, "forgotten", false,
+		"look in the journal and the archive, too, for tasks that are no longer kept")
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {
 		get := client.Get
 		if forgotten {

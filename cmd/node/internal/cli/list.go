@@ -29,11 +29,12 @@ func (a *app) listCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "list",
 		Short: "List tasks, newest first",
-		Long: `List shows the tasks that match every flag given, newest first by their creation. When there are more than --limit, it tells the
-cursor with which it goes on. Shards that have not answered after 3 seconds are named; what the others hold is shown, and what
-these hold as soon as they answer, which is as late in the list as that. Times are RFC 3339. NODE is that of the last attempt, and
-ERROR the beginning of the last failure: get has the whole. With --status RUNNING are also the tasks that wait to run again after a snooze, a
-loss or a release; --substatus running is what runs. A repeated task that waits for its next run has the status of its last one.`,
+		Long: `List shows the tasks that match every flag given, newest first by their creation. When there are more
+than --limit, it prints the cursor with which it goes on. It names shards that have not answered after 3 seconds, and
+shows their tasks at the end of the list, once they answer. Times are RFC 3339. NODE ran the last attempt, and ERROR
+is the beginning of the last failure: get has the whole. --status RUNNING also selects the tasks that wait to run
+again after a snooze, a loss or a release; --substatus running selects those that run. A repeated task that waits for
+its next run has the status of its last one.`,
 		Args: flags.NoArguments,
 		Example: a.examples(
 			example{"what has failed for good", []string{"list", "--status", "FAILURE", "--substatus", "final"}},
@@ -42,8 +43,9 @@ loss or a release; --substatus running is what runs. A repeated task that waits 
 	filter := a.filterFlags(c)
 	var limit int
 	var cursor string
-	c.Flags().IntVar(&limit, "limit", 100, "most tasks to list")
-	c.Flags().StringVar(&cursor, "cursor", "", "go on where an earlier list with the same flags ended")
+	c.Flags().IntVar(&limit, "limit", 100, "most tasks to list, 1 or more")
+	c.Flags().StringVar(&cursor, "cursor", "",
+		"the cursor that an earlier list with the same flags printed: go on there")
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, _ []string) error {
 		if limit < 1 {
 			return &exitcode.UsageError{Problem: "--limit: want 1 or more"}

@@ -29,8 +29,10 @@ func (o *logOptions) flags(f *pflag.FlagSet) {
 	f.StringVar(&o.where, "logs", "", `what becomes of what tasks write and log: jetstream keeps it in NATS, files in files of --data
 with --store files, none forgets it (default: files with --store files, else jetstream where there is NATS)`)
 	f.Int64Var(&o.MaxBytes, "log-bytes", natsbus.DefaultLogBytes,
-		"bytes of the logs of all tasks, beyond which the oldest lines go; NATS sets them aside on disk, --store files does not")
-	f.DurationVar(&o.MaxAge, "log-age", natsbus.DefaultLogAge, "time after which lines of the logs of tasks go")
+		`bytes of the logs of all tasks, 1048576 or more, beyond which the oldest lines go; NATS sets them aside on
+disk, --store files does not`)
+	f.DurationVar(&o.MaxAge, "log-age", natsbus.DefaultLogAge,
+		"time after which lines of the logs of tasks go, 1s or more")
 	f.IntVar(&o.Replicas, "log-replicas", 1, "copies of the logs of tasks that NATS keeps, 1 to 5; with --nats")
 }
 

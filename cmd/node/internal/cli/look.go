@@ -101,13 +101,13 @@ func (a *app) shardsCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "shards",
 		Short: "Show who owns the shards, what they hold, and what does not work",
-		Long: `Shards shows of each shard the number of its last entry, of the first one that is still in the store, of the entry that the newest
-snapshot covers, and of the last one that was read back from the archive; - stands for none, or not known. DURABILITY is shown of a
-store in files, and LOSSES where a shard has ever lost entries or given some up: how often; verify tells which. PROBLEM tells why
-a shard is not served, or what works no more in one that is: that new tasks are refused, that its journal is not trimmed, or
-that commands were refused because of a bug.
-A shard that has not answered after 3 seconds has nobody who answers: when its node has died, another one takes it within
-the session's time to live (serve --ttl) and a second.`,
+		Long: `Shards shows of each shard the number of its last entry, of the first one that is still in the store,
+of the entry that the newest snapshot covers, and of the last one that was read back from the archive; - stands for
+none, or not known. DURABILITY is shown of a store in files, and LOSSES where a shard has ever lost entries or given
+some up: how often; verify tells which. PROBLEM tells why a shard is not served, or what works no more in one that is:
+that new tasks are refused, that its journal is not trimmed, or that commands were refused because of a bug. A shard
+whose owner has not answered after 3 seconds is shown with that as its PROBLEM: when its node has died, another one
+takes it within the session's time to live (serve --ttl) and a second.`,
 		Args: flags.NoArguments,
 	}
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, _ []string) error {

@@ -17,14 +17,14 @@ import (
 // maxProcesses bounds the processes that a mirror waits for.
 const maxProcesses = 64
 
-const mirrorHelp = `Mirror makes the directory DST equal to SRC, as a partitioned work. It runs three nodes on etcd and NATS in
-this process, for you alone; --join adds one more process of this machine. Each but the first may die: others do its
-part.
+const mirrorHelp = `Mirror makes the directory DST equal to SRC, as a partitioned work. It runs three nodes on etcd
+and NATS in this process, for you alone; --join adds one more process of this machine. Each but the first may die:
+others do its part.
 
 Files and symbolic links are copied where they differ, by their size and SHA-256: to NAME.RANDOM.part beside their
-place, which is synced and then renamed. Files and directories keep permissions and times, but not owners, the
-setuid, setgid and sticky bits, and hard links. Then what SRC does not have is deleted. Named pipes, sockets and devices
-are left out. Nothing is written outside of DST, and no link is followed.
+place, which is synced and then renamed. Files and directories keep permissions and times, but not owners, the setuid,
+setgid and sticky bits, and hard links. Then what SRC does not have is deleted. Named pipes, sockets and devices are
+left out. Nothing is written outside of DST, and no link is followed.
 
 With --max-deletes what would be deleted is counted first: if there are more files, links and directories than that,
 nothing is changed, and the exit code is 1. It is 1, too, if something could not be mirrored, which is named then; the
@@ -32,15 +32,16 @@ rest is done. A directory that cannot be read is one of those, and nothing in it
 
 On standard error it names its task and the directory of its cluster, and tells every few seconds how far it has come.
 At the end it prints "copied N", files and links, and "deleted N", files, links and directories: exactly, whichever
-process has died, or "N at most" of trees so large that not every permit could be remembered; and "failed N" if something
-could not be mirrored. With --output json that is one object. What a killed mirror has left behind, the next one completes
-or removes.
+process has died, or "N at most" of trees so large that not every permit could be remembered; and "failed N" if
+something could not be mirrored. With --output json that is one object. What a killed mirror has left behind, the next
+one completes or removes.
 
-With --follow it goes on then: about once a second it looks what has changed in SRC, and brings it into DST within seconds,
-until it is interrupted, which is its good end. What fails is tried again, and counts as failed though it succeeds later.
-The counts may be too high by what was under way in processes that died. Files are found by the time at which they were
-changed: clocks of file servers may be two seconds apart. With --dir it goes on where it was, also with what has changed
-meanwhile. --max-deletes limits the deletions of the mirror, and again those of all that follows.`
+With --follow it goes on then: about once a second it looks what has changed in SRC, and brings it into DST within
+seconds, until it is interrupted, which is its good end. What fails is tried again, and counts as failed though it
+succeeds later. The counts may be too high by what was under way in processes that died. Files are found by the time
+at which they were changed: clocks of file servers may be two seconds apart. With --dir it goes on where it was, also
+with what has changed meanwhile. --max-deletes limits the deletions of the mirror, and again those of all that
+follows.`
 
 func (a *app) mirrorCommand() *cobra.Command {
 	cfg := mirror.Config{

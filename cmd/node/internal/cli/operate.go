@@ -25,17 +25,18 @@ type verbHelp struct {
 var taskVerbs = [...]verbHelp{
 	{operations.Cancel, "End tasks and let nothing of them start again",
 		"A task that waits for its first attempt, or after one that was lost, given back or snoozed, ends at once, as FAILURE with the code\ncancelled. One that has failed and waits for a retry keeps that failure, and loses the retry. A running one is asked to end; a success\nthat comes first counts. A task that has ended loses its next run; if it has none, it is refused."},
-	{operations.Suspend, "Keep tasks from starting", "A running attempt goes on. Those of a work end: suspend waits " +
-		"until no bucket is open,\n10 s at most, and says how many are."},
-	{operations.Resume, "End a suspension", ""},
+	{operations.Suspend, "Keep tasks from starting", "A running attempt goes on, but those of a work end: suspend " +
+		"waits until no\nbucket of it is open, 10 s at most, and says how many still are."},
+	{operations.Resume, "Let suspended tasks start again", ""},
 	{operations.Retry, "Give ended tasks a new run", "The new run starts now, with a fresh budget of attempts, whatever the outcome was. A task that is no longer kept\nbegins a new life instead, with the parameters and the policy that are recorded of it."},
-	{operations.RunNow, "Start waiting tasks now", "The schedule of a waiting task becomes now."},
-	{operations.Delete, "Forget tasks that do not run", "The task is gone, and its id is free. Its history stays in the journal."},
+	{operations.RunNow, "Start waiting tasks now", "A task that waits for its time is due at once."},
+	{operations.Delete, "Delete tasks that do not run",
+		"The task is gone, and its id is free. Its history stays in the journal."},
 }
 
 var behaviorVerbs = [...]verbHelp{
 	{operations.Pause, "Keep tasks of a behavior from starting, in the whole cluster", "Running attempts go on; submits are accepted and wait. A behavior that no node runs is refused, unless --force pauses it\nbefore it is deployed."},
-	{operations.Unpause, "End a pause", ""},
+	{operations.Unpause, "Let tasks of paused behaviors start again", ""},
 }
 
 func (a *app) verbCommands() (all []*cobra.Command) {
@@ -78,7 +79,7 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 			ValidArgsFunction: a.completeBehaviors,
 		}
 		if help.verb == operations.Pause {
-			c.Flags().StringVar(&reason, "reason", "", "why, for whoever looks at the settings")
+			c.Flags().StringVar(&reason, "reason", "", "why, for whoever looks at the settings; 256 bytes at most")
 			c.Flags().BoolVar(&force, "force", false, "also a behavior that no node runs yet")
 		}
 		all = append(all, a.clientCommand(c, never, func(ctx context.Context, client operations.Client, args []string) error {

@@ -18,10 +18,10 @@ import (
 
 const manyHelp = `
 
-With --filter it is about every task that all the fields select, as those of list do: without --yes they are counted and nothing is
-changed. Tasks that make an event after it has begun are left as they are; cancel alone looks at them again, and cancels those that
-still match. Interrupted, it goes on with the --cursor that it has told last, and the same fields: no task is changed twice. It takes as
-long as there are tasks, unless --timeout ends it.`
+With --filter the command takes every task that matches all the fields, which are those of list: without --yes it
+counts them, and changes nothing. It leaves tasks as they are that make an event after it has begun; cancel alone
+looks at them again, and cancels those that still match. After an interruption the same command with the --cursor that
+it printed last goes on: no task is changed twice. It takes as long as there are tasks, unless --timeout ends it.`
 
 // manyOptions are the flags of a verb that takes a filter.
 type manyOptions struct {
@@ -34,8 +34,9 @@ type manyOptions struct {
 func (o *manyOptions) flags(c *cobra.Command, verb operations.Verb) {
 	names, _ := task.FilterFields()
 	flags.TextsVar(c.Flags(), &o.filters, "filter", "instead of ids, all tasks with this `field=value`, again and again for more fields: "+strings.Join(names, ", "))
-	c.Flags().BoolVar(&o.yes, "yes", false, "with --filter, "+string(verb)+" them; without it they are counted")
-	c.Flags().StringVar(&o.cursor, "cursor", "", "with --filter, go on where an interrupted one has told that it was")
+	c.Flags().BoolVar(&o.yes, "yes", false, "with --filter, carry out "+string(verb)+"; without --yes the tasks are only counted")
+	c.Flags().StringVar(&o.cursor, "cursor", "",
+		"with --filter, the cursor that an interrupted call printed last: go on there")
 	c.Args = func(cmd *cobra.Command, args []string) error {
 		switch {
 		case len(o.filters) > 0 && len(args) > 0:

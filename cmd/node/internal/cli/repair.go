@@ -17,21 +17,23 @@ func (a *app) repairCommand() *cobra.Command {
 	var o repair.Options
 	c := &cobra.Command{
 		Use:   "repair",
-		Short: "Show what is stored where an entry belongs and is none, and remove it",
-		Long: `Repair looks behind the last sound entry of every shard. What is there, and is no entry of the shard, keeps the shard from
-being served; with --yes it is removed, and the shard is served again within seconds. Without --yes it is shown alone. A committed
-last entry whose stored bytes have rotted since looks the same where no snapshot covers it: --yes removes it, too, and what it
-recorded is lost, which the shard then tells in its history. REMEDY says of each key "remove", "removed", or why removing it could lose something. Of what is damaged otherwise
+		Short: "Show keys that are not where they belong, and with --yes remove those that may be removed",
+		Long: `Repair looks behind the last sound entry of every shard. A key there that holds no entry of the shard
+keeps the shard from being served. Without --yes repair only shows such keys; with --yes it removes them, and the
+shard is served again within seconds. A committed last entry whose stored bytes have rotted since looks the same where
+no snapshot covers it: --yes removes it, too, and what it recorded is lost, which the shard then tells in its history.
+REMEDY says of each key "remove", "removed", or why removing it could lose something. Of what is damaged otherwise
 verify names shard, entry and kind.
 
-Keys of shards that the cluster does not have, and node keys without a lease, are ignored by every node, and shown here; with --yes the
-latter are removed.
+Keys of shards that the cluster does not have, and node keys without a lease, are ignored by every node, and shown
+here; with --yes the latter are removed.
 
-Run it with --restored once after etcd was restored from a backup, best before nodes start: what the journals have lost by that is
-given up, of each shard that no node serves, and of each whose snapshots or archive go beyond the end of its journal. The latter are
-quarantined until then. The next node that serves such a shard records the loss, uses no id of an item again that was lost with it, and
-archives on, also where the archive had lost its end and no longer reaches what the journal begins with. The logs of the tasks of such a
-shard are removed: its next tasks get the numbers by which they are kept. Of a shard that nodes have served since, and of which nothing tells that it has lost anything, nothing is given up.
+Run it with --restored once after etcd was restored from a backup, best before nodes start: what the journals have
+lost by that is given up, of each shard that no node serves, and of each whose snapshots or archive go beyond the end
+of its journal. The latter are quarantined until then. The next node that serves such a shard records the loss, uses
+no id of an item again that was lost with it, and archives on, also where the archive had lost its end and no longer
+reaches what the journal begins with. The logs of the tasks of such a shard are removed: its next tasks get the
+numbers by which they are kept. Nothing is given up of a shard that nodes have served since and that shows no loss.
 
 Exit code 1 means that something is left to do. Keys that are ignored do not count.`,
 		Args: flags.NoArguments,

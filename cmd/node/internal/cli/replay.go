@@ -32,13 +32,17 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 			example{"every failure of a behavior", []string{"replay", "--behavior", "http", "--status", "FAILURE"}}),
 	}
 	c.Flags().StringVar(&from, "from", "",
-		"the earliest `time`, such as 2026-11-21T12:00:00Z, or 10m: so long ago; of shards that --after names it does not count")
-	c.Flags().StringVar(&to, "to", "", "all before this `time`")
-	c.Flags().StringVar(&after, "after", "", "`positions` with commas, one of each shard: of that shard the events after it alone")
-	c.Flags().StringVar(&id, "task", "", "`id` of the task, or store:NAME/ID of an item, ID being its first one")
-	c.Flags().StringVar(&o.Behavior, "behavior", "", "of this behavior")
-	c.Flags().StringVar(&status, "status", "", "after which the task is CREATED, RUNNING, SUCCESS or FAILURE")
-	c.Flags().StringVar(&record, "record", "", "of the record "+strings.Join(records(), ", "))
+		"only events of this `time` and later, such as 2026-11-21T12:00:00Z, or 10m: so long ago; it does not\n"+
+			"count for shards that --after names")
+	c.Flags().StringVar(&to, "to", "", "only events before this `time`")
+	c.Flags().StringVar(&after, "after", "",
+		"`positions` as history shows them, with commas, one for each shard: of that shard only events after it")
+	c.Flags().StringVar(&id, "task", "",
+		"only events of the task with this `id`, or of the item store:NAME/ID, by the id that it was added with")
+	c.Flags().StringVar(&o.Behavior, "behavior", "", "only events of tasks of this behavior")
+	c.Flags().StringVar(&status, "status", "",
+		"only events after which the task is CREATED, RUNNING, SUCCESS or FAILURE")
+	c.Flags().StringVar(&record, "record", "", "only events of this record: "+strings.Join(records(), ", "))
 	a.completeFlag(c, "task", a.completeTasks)
 	a.completeFlag(c, "behavior", a.completeBehaviors)
 	a.completeFlag(c, "record", words(records()...))

@@ -50,15 +50,17 @@ func (a *app) serveCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "serve",
 		Short: "Run a node: by itself, or as one more of a cluster",
-		Long: `Serve runs a node until it gets an interrupt, SIGTERM or, without --sync, SIGHUP; it then drains: running attempts get --grace, those that are left get 10 s
-more to return, its shards go to others. With the default --grace it has ended within 28 s. A second interrupt or SIGTERM ends it at once, and
-nothing that was acknowledged is lost.
+		Long: `Serve runs a node until it gets an interrupt, SIGTERM or, without --sync, SIGHUP; it then drains:
+running attempts get --grace, those that are left get 10 s more to return, its shards go to others. With the default
+--grace it has ended within 28 s. A second interrupt or SIGTERM ends it at once, and nothing that was acknowledged is
+lost.
 
-By itself the node brings etcd and NATS along, for this user of this machine alone, with its data in --data. --join adds a node to one that
-runs on this machine; --etcd and --nats join servers anywhere. --store files keeps everything in files of --data instead, without
-servers, for one node that is alone: docs/files.md. Every node runs the behaviors noop, sleep and http, checksum
-below --checksum-root, exec for the programs that --exec-allow names, and collection, by these programs and by files that are
-fetched to below --sync-root. With --sync a SIGHUP, also that of a terminal which is closed, reads the file of collections again.`,
+By itself the node brings etcd and NATS along, for this user of this machine alone, with its data in --data. --join
+adds a node to one that runs on this machine; --etcd and --nats join servers anywhere. --store files keeps everything
+in files of --data instead, without servers, for one node that is alone: docs/files.md. Every node runs the behaviors
+noop, sleep and http, checksum below --checksum-root, exec for the programs that --exec-allow names, and collection,
+by these programs and by files that are fetched to below --sync-root. With --sync a SIGHUP, also that of a terminal
+which is closed, reads the file of collections again.`,
 		Args: flags.NoArguments,
 		Example: a.examples(
 			example{"a second node beside one that runs here", []string{"serve", "--join", defaultDir, "--name", "b"}},

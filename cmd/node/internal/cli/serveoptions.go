@@ -56,17 +56,22 @@ func (o *serveOptions) flags() *pflag.FlagSet {
 		return o.set
 	}
 	f := pflag.NewFlagSet("serve", pflag.ContinueOnError)
-	f.StringVar(&o.name, "name", "", "name of the node, for people, who should know it by its first 16 characters (default: the host's)")
+	f.StringVar(&o.name, "name", "",
+		"name of the node, for people; its first 16 characters should tell it from others (default: the host's)")
 	f.StringVar(&o.join, "join", "", "`directory` of a running node on this machine whose cluster to join, instead of serving data")
-	f.IntVar(&o.slots, "slots", 512, "attempts at once; 0 runs nothing")
-	f.StringToIntVar(&o.limits, "limit", nil, "attempts of a behavior at once, `behavior=N,...`")
+	f.IntVar(&o.slots, "slots", 512, "attempts that the node runs at once, up to 65536; 0 runs none")
+	f.StringToIntVar(&o.limits, "limit", nil,
+		"attempts at once of single behaviors, as `behavior=N,...`; 0 runs none (default: up to --slots)")
 	f.Lookup("limit").DefValue = "" // the help would show brackets
 	flags.Say(f, "limit", "behavior=N,... with whole numbers")
 	f.BoolVar(&o.newCluster, "new-cluster", false, `create the cluster also where NATS holds the archive of another one of this name, or where this node
 was of another one before; archiving begins when that stream is removed`)
-	f.BoolVar(&o.owner, "owner", true, "own shards; false only runs attempts")
-	f.DurationVar(&o.ttl, "ttl", 10*time.Second, "time until the node's death is noticed, 3s to 1m")
-	f.DurationVar(&o.grace, "grace", 15*time.Second, "time that running attempts get when the node stops; it has ended 13s later, or after 22s where requests hang")
+	f.BoolVar(&o.owner, "owner", true, "let the node own shards; false: it only runs attempts")
+	f.DurationVar(&o.ttl, "ttl", 10*time.Second,
+		"time after which the other nodes notice the death of this one, 3s to 1m")
+	f.DurationVar(&o.grace, "grace", 15*time.Second,
+		`time that running attempts get when the node stops, 0 or more; the node has ended 13s later, or 22s
+where requests hang`)
 	f.IntVar(&o.shards, "shards", 0, "shards of a cluster that is created, a power of two to 256, fixed for ever (default 16)")
 	o.fileOptions.flags(f)
 	f.StringVar(&o.archive, "archive", "", `what becomes of entries that snapshots cover: jetstream archives them in NATS, files
@@ -85,7 +90,7 @@ not with --exec-allow (default: none)`)
 	f.BoolVar(&o.metricsInsecure, "metrics-insecure", false, "let --metrics listen beyond loopback without a certificate: whoever reaches it reads everything there")
 	o.api.Flags(f)
 	flags.LevelVar(f, &o.logLevel, slog.LevelWarn)
-	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
+	f.StringVar(&o.logFormat, "log-format", "text", "form of the log on standard error: text or json")
 	o.set = f
 	return f
 }

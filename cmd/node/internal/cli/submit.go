@@ -37,20 +37,21 @@ type submitOptions struct {
 	deadline       string
 }
 
-const submitHelp = `Submit asks for work by the name of its behavior, which some node must run. Parameters are JSON: the argument itself, a
-file after an @, or standard input for -. The id of the task is printed as soon as the request is durable. With --wait the
-result follows, and the exit code tells whether the task succeeded.
+const submitHelp = `Submit asks for work by the name of its behavior, which some node must run. Parameters are JSON:
+the argument itself, a file after an @, or standard input for -. The id of the task is printed as soon as the request
+is durable. With --wait the result follows, and the exit code tells whether the task succeeded.
 
-With --batch each line of a file is a request, such as {"behavior":"sleep","params":{"duration":"1s"}}, with id,
-key, delay, at, priority and the others as the flags have them, and tags. They are submitted in parts of 1,000, and for each line the task is printed, or what
-is wrong with it. If a line cannot be meant none is submitted, unless --skip-bad leaves it out; what the cluster refuses, such as the id of
-a task of another behavior, it refuses for that line alone. A batch that ends early says with which --from-line it goes on. A file has
-64 MiB at most.
-To a node whose store is in files more than 4 MiB travel in parts, one after the other: a line of a later part that cannot be meant keeps
-those of its part and the next ones from being submitted, and more than 4 MiB under one key are refused.
+With --batch each line of a file is a request, such as {"behavior":"sleep","params":{"duration":"1s"}}, with the
+other flags of a submit as members: tags is a list, and names have _ for -. They are submitted in parts of 1,000, and
+for each line the task is printed, or what is wrong with it. If a line cannot be meant none is submitted, unless --skip-bad leaves it out; what
+the cluster refuses, such as the id of a task of another behavior, it refuses for that line alone. A batch that ends
+early says with which --from-line it goes on. A file has 64 MiB at most. To a node whose store is in files more than 4
+MiB travel in parts, one after the other: a line of a later part that cannot be meant keeps those of its part and the
+next ones from being submitted, and more than 4 MiB under one key are refused.
 
---key is then a key of exactly these lines together, without those that --skip-bad leaves out, and no line has a key of its own. Tasks
-that have no other name are HASH/0, HASH/1 and so on. A batch and a single submit share the keys of a principal and a behavior.
+--key is then a key of exactly these lines together, without those that --skip-bad leaves out, and no line has a key
+of its own. Tasks that have no other name are HASH/0, HASH/1 and so on. A batch and a single submit share the keys of
+a principal and a behavior.
 
 A submit of a task that exists joins it, and says so; if it waits for its time, the earlier of both times holds.`
 
@@ -76,25 +77,7 @@ func (a *app) submitCommand() *cobra.Command {
 			example{"a file of requests", []string{"submit", "--batch", "requests.jsonl"}}),
 		ValidArgsFunction: a.completeBehaviors,
 	}
-	f := c.Flags()
-	f.StringVar(&o.id, "id", "", "id of the task, `affinity/name` or name; submits of one id meet (default: the behavior's rule, or random)")
-	f.StringVar(&o.key, "key", "", "makes a repeated submit the same request, and names the task where neither --id nor the behavior's rule does: `text` of up to 239 bytes")
-	f.DurationVar(&o.delay, "delay", 0, "time until it may start")
-	f.StringVar(&o.at, "at", "", "`time` from when on it may start, such as 2026-11-21T18:00:00Z, or 10m: from now on")
-	f.Int64Var(&o.priority, "priority", 0, "higher starts first within the shards of a node, 0 to 9223371 (default: the behavior's)")
-	f.IntVar(&o.maxAttempts, "max-attempts", 0, "attempts until the task has failed for good, up to 1000000 (default: the behavior's)")
-	f.DurationVar(&o.attemptTimeout, "attempt-timeout", 0, "time that an attempt may take (default: the behavior's)")
-	f.DurationVar(&o.retain, "retain", 0, "time for which the task is kept after SUCCESS (default: the behavior's)")
-	f.StringArrayVar(&o.tags, "tag", nil, "a `tag` of the task, by which lists find it; may be given up to 10 times")
-	f.StringVar(&o.deadline, "deadline", "", "`time` at which the run fails unless it has ended, such as 2026-11-21T18:00:00Z, or 10m: from now on")
-	f.BoolVar(&o.wait, "wait", false, "wait for the outcome and print the result")
-	f.StringVar(&o.batch, "batch", "", "submit the requests of a `file`, one on each line; - is standard input")
-	f.IntVar(&o.fromLine, "from-line", 0, "of --batch, the `number` of the first line to submit, for one that has ended early")
-	f.BoolVar(&o.skipBad, "skip-bad", false, "of --batch, submit the others when a line is wrong")
-	c.MarkFlagsMutuallyExclusive("delay", "at")
-	for _, one := range []string{"id", "delay", "at", "priority", "max-attempts", "attempt-timeout", "retain", "tag", "deadline"} {
-		c.MarkFlagsMutuallyExclusive("batch", one)
-	}
+	o.flags(c)
 	var params []byte
 	var lines []requests.Line
 	a.clientCommand(c, func() bool { return o.wait || o.batch != "" }, func(ctx context.Context, client operations.Client, args []string) error {
@@ -129,6 +112,37 @@ func (a *app) submitCommand() *cobra.Command {
 		return submit(cmd, args)
 	}
 	return c
+}
+
+// flags declares the flags of a submit.
+func (o *submitOptions) flags(c *cobra.Command) {
+	f := c.Flags()
+	f.StringVar(&o.id, "id", "", "id of the task, `affinity/name` or name; submits of one id meet (default: the behavior's rule, or random)")
+	f.StringVar(&o.key, "key", "",
+		"`text` of up to 239 bytes that makes a repeated submit the same request, and names the task where\n"+
+			"neither --id nor the behavior's rule does")
+	f.DurationVar(&o.delay, "delay", 0, "time until it may start, up to ten years")
+	f.StringVar(&o.at, "at", "", "`time` from when on it may start, such as 2026-11-21T18:00:00Z, or 10m: from now on")
+	f.Int64Var(&o.priority, "priority", 0, "higher starts first within the shards of a node, 0 to 9223371 (default: the behavior's)")
+	f.IntVar(&o.maxAttempts, "max-attempts", 0,
+		"failed attempts until the task has failed for good, up to 1000000 (default: the behavior's)")
+	f.DurationVar(&o.attemptTimeout, "attempt-timeout", 0,
+		"longest time of an attempt, up to ten years (default: the behavior's)")
+	f.DurationVar(&o.retain, "retain", 0,
+		"time for which the task is kept after SUCCESS, up to ten years (default: the behavior's)")
+	f.StringArrayVar(&o.tags, "tag", nil,
+		"a `tag` by which lists find the task: 1 to 64 letters, digits and . _ - : / = + @; up to 10 of them")
+	f.StringVar(&o.deadline, "deadline", "",
+		"`time` at which the run fails unless it has ended, such as 2026-11-21T18:00:00Z, or 10m: from now on")
+	f.BoolVar(&o.wait, "wait", false, "wait for the outcome and print the result")
+	f.StringVar(&o.batch, "batch", "", "submit the requests of a `file`, one on each line; - is standard input")
+	f.IntVar(&o.fromLine, "from-line", 0,
+		"with --batch, the `number` of the first line to submit, as a batch that ended early told")
+	f.BoolVar(&o.skipBad, "skip-bad", false, "with --batch, leave out lines that are wrong, and submit the others")
+	c.MarkFlagsMutuallyExclusive("delay", "at")
+	for _, one := range []string{"id", "delay", "at", "priority", "max-attempts", "attempt-timeout", "retain", "tag", "deadline"} {
+		c.MarkFlagsMutuallyExclusive("batch", one)
+	}
 }
 
 // over says of a task that it has ended, so that nothing runs for a request that has joined it; "" = it has not.

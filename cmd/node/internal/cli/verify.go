@@ -36,18 +36,21 @@ func (a *app) verifyCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "verify [FILE]",
 		Short: "Check the whole ledger and what the owners serve, or an export",
-		Long: `Verify reads every entry of every shard, from the archive where the journal was trimmed, and checks that none is missing,
-that each continues the hash chain, that every transition is legal, and that the snapshots and what the shard's owner
-serves equal the fold of the entries. A shard that changes meanwhile may count as not compared, which is no fault. What it
-finds is named: the shard, the entry and the kind of damage. Exit code 1 means that something was found.
+		Long: `Verify reads every entry of every shard, from the archive where the journal was trimmed, and checks
+that none is missing, that each continues the hash chain, that every transition is legal, and that the snapshots and
+what the shard's owner serves equal the fold of the entries. A shard that changes meanwhile may count as not compared,
+which is no fault. What it finds is named: the shard, the entry and the kind of damage. Exit code 1 means that
+something was found.
 
-A chain that was recomputed from a forged entry on is whole in itself. Only who kept a checkpoint can tell: --checkpoint. It compares the
-archive, too, as --archive does, unless the cluster drops entries. PROVED TO is the last entry of a shard up to which it proves that
-nothing was changed; what it cannot prove is said on standard error. Where no owner answers and the first entries are in neither journal
-nor archive, nobody tells whether they were dropped or removed: exit code 1.
+A chain that was recomputed from a forged entry on is whole in itself. Only a checkpoint that somebody kept shows the
+forgery: --checkpoint compares with it, and also checks the archive, as --archive does, unless the cluster drops
+entries. PROVED TO is the last entry of a shard up to which it proves that nothing was changed; what it cannot prove
+is said on standard error. Where no owner answers and the first entries are in neither journal nor archive, nobody
+tells whether they were dropped or removed: exit code 1.
 
-Of a store in files it reads the files where no node runs; no owner is then there to be compared. With a FILE that export wrote it checks that file, and needs no cluster. With --show it prints the events of the file up to
-the first damage, in the form of replay, and what it found on standard error.`,
+Of a store in files it reads the files where no node runs; there is then no owner to compare with. With a FILE that
+export wrote it checks that file, and needs no cluster. With --show it prints the events of the file up to the first
+damage, in the form of replay, and what it found on standard error.`,
 		Args: flags.Arguments,
 		Example: a.examples(
 			example{"everything", []string{"verify", "--archive"}},

@@ -40,12 +40,13 @@ type Options struct {
 
 // Flags adds them.
 func (o *Options) Flags(f *pflag.FlagSet) {
-	f.StringVar(&o.Address, "api", "", `address and port of the HTTP API, or off; beyond loopback it needs --api-cert (default: `+defaultAddress+`,
+	f.StringVar(&o.Address, "api", "",
+		"`address`"+` and port of the HTTP API, or off; beyond loopback it needs --api-cert (default: `+defaultAddress+`,
 or another free port, for a node with servers inside, else off)`)
 	f.StringVar(&o.Tokens, "api-tokens", "", "`file` of the tokens of the API, the same on every node (default: tokens.json in --data, for a node with servers inside;\n"+
 		"with --join or --etcd it must be given)")
 	f.StringVar(&o.Cert, "api-cert", "", "PEM `file` of the certificate of the API; a changed one is taken within a second")
-	f.StringVar(&o.Key, "api-key", "", "PEM `file` of its key")
+	f.StringVar(&o.Key, "api-key", "", "PEM `file` of the key of --api-cert")
 	flags.ListVar(f, &o.Hosts, "api-host", "`names` under which the API and the pages of --metrics may be asked, beside localhost and addresses")
 	flags.ListVar(f, &o.Origins, "api-origin", "`origins` under which a proxy that ends TLS shows the API and its pages, such as https://tasks.example")
 	f.StringVar(&o.Store.Address, "store-listen", "", "`address` and port at whose root the task store of --store-name is, as the API has it below /store/NAME; by the\nrules of --api (default: none)")

@@ -31,7 +31,8 @@ and runs when run asks for it.`,
 		Args: flags.Arguments,
 	}
 	says.flags(c)
-	c.Flags().Uint64Var(&seen, "if-version", 0, "`version` that get has shown: refuse to change another one")
+	c.Flags().Uint64Var(&seen, "if-version", 0,
+		"`version` that get has shown: refuse to change any other (default: any)")
 	return t.Ask(c, func(ctx context.Context, client Client, args []string) error {
 		d, err := says.read(ctx, c, t.In)
 		if err != nil {
@@ -168,7 +169,7 @@ var verbs = [...]verb{
 	},
 	{
 		verb:  operations.ResumeSchedule,
-		short: "End a pause",
+		short: "End the pause of a schedule",
 		long:  "Ticks that fell into the pause have no runs.",
 	},
 	{

@@ -34,15 +34,20 @@ func (d *definition) flags(c *cobra.Command) {
 	f.StringVar(&d.Behavior, "behavior", "", "what runs: a behavior that some node has")
 	f.StringVar(&d.params, "params", "", "parameters of each run, as `JSON` of at most 62 KiB")
 	f.StringVar(&d.Timezone, "timezone", "", "`zone` of the IANA database, such as Europe/Berlin (default UTC)")
-	f.StringVar((*string)(&d.Overlap), "overlap", "", "while a run goes on: forbid, allow or replace (default forbid)")
-	f.StringVar((*string)(&d.Misfire), "misfire", "", "of ticks not decided in time: once, skip or all (default once)")
-	f.DurationVar(&d.Grace, "grace", 0, "a tick decided so long after its time is late; 0s = at once (default 1h)")
-	f.DurationVar(&d.Jitter, "jitter", 0, "a tick is due up to so long after its time, always as long for one name")
+	f.StringVar((*string)(&d.Overlap), "overlap", "",
+		"for a tick while a run goes on: forbid, allow or replace (default forbid)")
+	f.StringVar((*string)(&d.Misfire), "misfire", "",
+		"for ticks that nobody decided in time: once, skip or all (default once)")
+	f.DurationVar(&d.Grace, "grace", 0,
+		"time after which a tick that is not decided is late; 0s = at once (default 1h)")
+	f.DurationVar(&d.Jitter, "jitter", 0,
+		"longest time by which a tick is due late, always the same for one name; 0s = none")
 	f.StringVar(&d.start, "start", "", "`time` before which no tick is, such as 2027-01-01T00:00:00Z, or 10m: from now on")
-	f.StringVar(&d.end, "end", "", "`time` after which no tick is")
-	f.Int64Var(&d.Priority, "priority", 0, "of the runs, 0 to 9223371 (default: the behavior's)")
+	f.StringVar(&d.end, "end", "", "`time` after which no tick is, in the same forms")
+	f.Int64Var(&d.Priority, "priority", 0, "priority of the runs, 0 to 9223371 (default: the behavior's)")
 	f.DurationVar(&d.Timeout, "attempt-timeout", 0, "longest time of an attempt (default: the behavior's)")
-	f.IntVar(&d.Attempts, "attempts", 0, "failed attempts before a failure is final (default: the behavior's)")
+	f.IntVar(&d.Attempts, "attempts", 0,
+		"failed attempts of a run before its failure is final (default: the behavior's)")
 	f.IntVar(&d.Keep, "keep", 0, "ended runs that are kept, 0 to 1000 (default 100)")
 	f.BoolVar(&d.PauseOnFailure, "pause-on-failure", false, "pause the schedule when the run of a tick fails for good")
 	var others []string

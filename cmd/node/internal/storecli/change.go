@@ -25,7 +25,8 @@ import (
 const maxUpdate = 2 << 20
 
 // ageIs is the help of --age.
-const ageIs = "of a repetition: how long ago --key was first sent; what may be forgotten by then is refused, not done again"
+const ageIs = "for a repetition: how long ago --key was first sent; a request that may be forgotten by then is\n" +
+	"refused, and not done again"
 
 func (t *Terminal) update() *cobra.Command {
 	var file, key string
@@ -99,12 +100,12 @@ func (t *Terminal) claim() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "claim GROUP",
 		Short: "Claim a task of a group for a time",
-		Long: `Claim makes one of the oldest available tasks of a group the caller's for a time, and prints it under its new id. Nothing is printed
-where none is there.`,
+		Long: `Claim makes one of the oldest available tasks of a group the caller's for a time, and prints it under
+its new id. It prints nothing where no task is available.`,
 		Args: flags.Arguments,
 	}
-	c.Flags().DurationVar(&duration, "duration", time.Minute, "how long it is the caller's: 1ms to 24h")
-	c.Flags().DurationVar(&wait, "wait", 0, "how long to wait for a task: 1m at most")
+	c.Flags().DurationVar(&duration, "duration", time.Minute, "how long the task is the caller's: 1ms to 24h")
+	c.Flags().DurationVar(&wait, "wait", 0, "how long to wait for a task, 1m at most; 0s = not at all")
 	c.Flags().Int64SliceVar(&depends, "depends", nil, "`ids` of tasks that have to be there")
 	c.Flags().Lookup("depends").DefValue = "" // the help would show brackets
 	c.Flags().StringVar(&key, "key", "", "`text` that makes a repetition of the claim the same claim, for an hour")

@@ -58,13 +58,16 @@ func never() bool { return false }
 
 // reads adds the flag of commands that read.
 func (t *Terminal) reads(c *cobra.Command) *cobra.Command {
-	c.Flags().BoolVar(&t.linear, "linear", false, "prove that the answer holds all that was changed before it")
+	c.Flags().BoolVar(&t.linear, "linear", false,
+		"let the answer hold all that was changed before it, whichever node was asked")
 	return c
 }
 
 // changes adds the flag of commands that change something.
 func (t *Terminal) changes(c *cobra.Command) *cobra.Command {
-	c.Flags().Int64Var(&t.client, "client", 0, "`number` of the one who changes, 1 to 2^53: what it has claimed it may change (default: one for each user and host)")
+	c.Flags().Int64Var(&t.client, "client", 0,
+		"`number` of the client that asks, 1 to 2^53: it alone may change what it has claimed\n"+
+			"(default: one for each user and host)")
 	return c
 }
 

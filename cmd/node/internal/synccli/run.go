@@ -71,11 +71,12 @@ var (
 	pause = verb{
 		verb:  operations.PauseSchedule,
 		short: "Keep a collection from having runs at its times",
-		long:  "Times that fall into the pause have no runs. A run goes on, run makes others, and apply keeps the pause.",
+		long: "Times that fall into the pause have no runs. A run under way goes on, sync run makes others, and sync apply\n" +
+			"keeps the pause.",
 	}
 	resume = verb{
 		verb:  operations.ResumeSchedule,
-		short: "End a pause",
+		short: "End the pause of a collection",
 		long:  "Times that fell into the pause have no runs.",
 	}
 )

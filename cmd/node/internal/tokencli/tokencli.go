@@ -86,9 +86,9 @@ func (t *Terminal) newCommand() *cobra.Command {
 	c := &cobra.Command{
 		Use:   "new NAME",
 		Short: "Make a token, and print it this once",
-		Long: `New makes a token for NAME, which stands as the principal in the events of what it asks for. A name may have several tokens:
-make the new one, give it out, and revoke the old one. Roles, each with what the ones before it may: viewer reads, submitter
-submits, operator changes tasks and pauses behaviors, admin may do all.`,
+		Long: `New makes a token for NAME, which stands as the principal in the events of what it asks for. A name may
+have several tokens: make the new one, give it out, and revoke the old one. Roles, each with what the ones before it
+may: viewer reads, submitter submits, operator changes tasks and pauses behaviors, admin may do all.`,
 		Args: flags.Arguments,
 		RunE: func(_ *cobra.Command, args []string) error {
 			var r token.Role
@@ -113,20 +113,20 @@ submits, operator changes tasks and pauses behaviors, admin may do all.`,
 			return exitcode.Unprinted("made: token "+made.ID+", which nobody has seen and token revoke takes away", err)
 		},
 	}
-	c.Flags().StringVar(&role, "role", "", "viewer, submitter, operator or admin")
+	c.Flags().StringVar(&role, "role", "", "role of the token: viewer, submitter, operator or admin; required")
 	roles := cobra.FixedCompletions([]string{"viewer", "submitter", "operator", "admin"}, cobra.ShellCompDirectiveNoFileComp)
 	if err := c.RegisterFlagCompletionFunc("role", roles); err != nil {
 		panic(err) // the flag is there
 	}
-	c.Flags().StringVar(&prefix, "prefix", "", "for tasks alone whose affinity begins with it")
-	flags.ListVar(c.Flags(), &behaviors, "behavior", "`names` of behaviors: for their tasks alone")
+	c.Flags().StringVar(&prefix, "prefix", "", "only for tasks whose affinity begins with it (default: all)")
+	flags.ListVar(c.Flags(), &behaviors, "behavior", "only for tasks of the behaviors of these `names` (default: all)")
 	return c
 }
 
 func (t *Terminal) listCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "list",
-		Short: "List tokens, without what they are",
+		Short: "List the tokens by id, name and role, without their secrets",
 		Args:  flags.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			tokens, err := t.read(false)

@@ -28,7 +28,7 @@ history.`,
 			return t.failures(ctx, works, id, cursor, limit)
 		})
 	c.Flags().IntVar(&limit, "limit", 20, "most buckets; 0 = all")
-	c.Flags().StringVar(&cursor, "cursor", "", "the `text` with which an earlier call ended")
+	c.Flags().StringVar(&cursor, "cursor", "", "the `text` that an earlier call printed last: go on there")
 	return c
 }
 

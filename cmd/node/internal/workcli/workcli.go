@@ -86,8 +86,9 @@ suspended or has ended goes on from that token, "" standing for the beginning.`,
 			}
 			return works.ResetWork(ctx, id, operations.WorkReset{Thresholds: thresholds})
 		})
-	c.Flags().BoolVar(&thresholds, "thresholds", false, "only what counters have counted")
-	c.Flags().StringVar(&token, "token", "", "the token from which a stream goes on; \"\" = from the beginning")
+	c.Flags().BoolVar(&thresholds, "thresholds", false, "forget only what the counters of thresholds have counted")
+	c.Flags().StringVar(&token, "token", "",
+		"let a stream go on from this token; \"\" = from the beginning; needs --reason")
 	flags.MayBeEmpty(c.Flags(), "token")
 	c.Flags().StringVar(&reason, "reason", "", "why the token is set; it is recorded")
 	return c
@@ -114,7 +115,7 @@ them to the last, and the command says so.`,
 			t.spans(&before)
 			return nil
 		})
-	c.Flags().BoolVar(&failed, "failed", false, "the buckets that had failed items; required")
+	c.Flags().BoolVar(&failed, "failed", false, "run the buckets that had failed items; required")
 	return c
 }
 
