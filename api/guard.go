@@ -113,8 +113,8 @@ func (a *API) opensPage(r *http.Request) bool {
 		r.Header.Get("Origin") == ""
 }
 
-// tellsItsPage reports whether a change by a caller whom only a cookie names says which page asks for it. A browser adds the
-// cookie whatever page asks, so one that tells neither its origin nor its site may have been led here.
+// tellsItsPage reports whether a change by a caller whom only a cookie names says which page asks for it. A browser
+// adds the cookie whatever page asks, so one that tells neither its origin nor its site may have been led here.
 func (a *API) tellsItsPage(r *http.Request) bool {
 	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
 		return true

@@ -64,8 +64,8 @@ func (s changes) operateMatched(
 	return s.operateSeen(ctx, verb, &task.Task{ID: c.id, Version: seen}, reason)
 }
 
-// operateSeen changes a task as it was seen. It refuses a task that has another event since, as a condition that does not
-// hold.
+// operateSeen changes a task as it was seen. It refuses a task that has another event since, as a condition that does
+// not hold.
 func (s changes) operateSeen(
 	ctx context.Context, verb operations.Verb, seen *task.Task, reason string,
 ) (anew bool, err error) {

@@ -20,7 +20,8 @@ func Secret(r *http.Request) string {
 	return strings.TrimSpace(secret)
 }
 
-// secret returns what Secret does, or else what stands in the header that the format of the path names, or belongs to its cookie.
+// secret returns what Secret does, or else what stands in the header that the format of the path names, or belongs to
+// its cookie.
 func (f *refusals) secret(r *http.Request) string {
 	if secret := f.inHeader(r); secret != "" {
 		return secret

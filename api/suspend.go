@@ -59,8 +59,8 @@ func (s changes) suspendTask(c *Call, reason string) error {
 	return err
 }
 
-// awaitBuckets waits until no bucket is open, and returns how many are, nil while that is not known; false = the task has
-// no work. What keeps it from looking is no failure of the suspend.
+// awaitBuckets waits until no bucket is open, and returns how many are, nil while that is not known; false = the task
+// has no work. What keeps it from looking is no failure of the suspend.
 func (s changes) awaitBuckets(ctx context.Context, c *Call) (open *int, is bool) {
 	for rest := shortestLook; ; rest = min(2*rest, longestLook) {
 		w, err := s.works().WorkLinear(ctx, c.id)

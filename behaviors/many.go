@@ -16,9 +16,9 @@ type Result[R any] struct {
 }
 
 // SubmitMany is SubmitWith for up to 1,000 parameters at once, which costs less than one by one: see
-// engine.Client.SubmitMany. It returns a result for each, in their order. o holds for every one of them, but its request
-// key covers all of them together, as ManyOptions.RequestKey of package task does. An id in o is refused: all of them
-// would have it.
+// engine.Client.SubmitMany. It returns a result for each, in their order. o holds for every one of them, but its
+// request key covers all of them together, as ManyOptions.RequestKey of package task does. An id in o is refused: all
+// of them would have it.
 func (b *Behavior[P, R]) SubmitMany(ctx context.Context, to Client, params []P, o task.SubmitOptions) []Result[R] {
 	many := task.ManyOptions{RequestKey: o.RequestKey}
 	o.RequestKey = ""

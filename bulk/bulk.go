@@ -1,4 +1,5 @@
-// Package bulk changes many tasks: those that a filter selects, page by page, so that whoever is interrupted goes on where it was.
+// Package bulk changes many tasks: those that a filter selects, page by page, so that whoever is interrupted goes on
+// where it was.
 package bulk
 
 import (
@@ -62,21 +63,23 @@ type Report struct {
 	Cursor string `json:"cursor,omitempty"`
 }
 
-// Each does an operation with every task that a filter selects, newest first. It yields a report before the first task is changed, and one
-// after each page of up to 1,000 tasks. Its caller may stop at any report, or be killed, and go on later with the last cursor that it has
-// seen.
+// Each does an operation with every task that a filter selects, newest first. It yields a report before the first task
+// is changed, and one after each page of up to 1,000 tasks. Its caller may stop at any report, or be killed, and go on
+// later with the last cursor that it has seen.
 //
-// A task is changed as it was listed, or not at all, and only if its last event was there when the operation began, which the cursor tells
-// by the last entry of each shard. So a task that was changed before an interruption is not changed again after it, whatever became of it
-// meanwhile. The other tasks that have made an event since are left as well, for an operation that begins later.
+// A task is changed as it was listed, or not at all, and only if its last event was there when the operation began,
+// which the cursor tells by the last entry of each shard. So a task that was changed before an interruption is not
+// changed again after it, whatever became of it meanwhile. The other tasks that have made an event since are left as
+// well, for an operation that begins later.
 //
-// A task that is cancelled twice is as one that is cancelled once, and one that runs may make an event at any time. So task.Cancel looks
-// again at a task that has another event: if it is the same life, was created before the operation began, still matches, has not ended for
-// good and is not cancelled yet, it is cancelled as it is then.
+// A task that is cancelled twice is as one that is cancelled once, and one that runs may make an event at any time. So
+// task.Cancel looks again at a task that has another event: if it is the same life, was created before the operation
+// began, still matches, has not ended for good and is not cancelled yet, it is cancelled as it is then.
 //
-// While nobody answers for a shard Each waits, and yields a report with what is Missing after each attempt. It ends with an error when a
-// page cannot be listed, when no task of a page could be changed for lack of room, and, wrapping store.ErrUnavailable, when shards refuse
-// to be listed. The cursor of the last report then goes on there, as it does when tasks have Failed.
+// While nobody answers for a shard Each waits, and yields a report with what is Missing after each attempt. It ends
+// with an error when a page cannot be listed, when no task of a page could be changed for lack of room, and, wrapping
+// store.ErrUnavailable, when shards refuse to be listed. The cursor of the last report then goes on there, as it does
+// when tasks have Failed.
 func Each(ctx context.Context, c Client, f task.Filter, to task.Operation, o Options) iter.Seq2[Report, error] {
 	return func(yield func(Report, error) bool) {
 		at, err := parse(o.Cursor, begin(f, to, o.DryRun))
@@ -166,8 +169,8 @@ func (r *run) turn(page task.Page) (more bool, err error) {
 	return more, err
 }
 
-// change does the operation with the tasks of a page that it leaves not. It returns an error where ctx has ended before all were done, and
-// where none could be changed for lack of room.
+// change does the operation with the tasks of a page that it leaves not. It returns an error where ctx has ended before
+// all were done, and where none could be changed for lack of room.
 func (r *run) change(ctx context.Context, tasks []task.Task) error {
 	r.Matched += int64(len(tasks))
 	all := len(tasks)

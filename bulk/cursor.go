@@ -90,7 +90,8 @@ func parse(text string, want cursor) (c cursor, err error) {
 	return c, nil
 }
 
-// isSession reports whether the node of a filter, its name or a session id, is that of the cursor. The session may be over.
+// isSession reports whether the node of a filter, its name or a session id, is that of the cursor. The session may be
+// over.
 func isSession(session, node string) bool {
 	if session == node {
 		return true

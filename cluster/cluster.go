@@ -3,18 +3,20 @@
 //
 // # Which servers
 //
-// Config names them in one of three ways. With Etcd, and mostly NATS, they are servers of your own. Dir names the data directory of a
-// node that runs on this machine with the servers inside. Key, with NATS and Shards, is for a client that does without etcd.
+// Config names them in one of three ways. With Etcd, and mostly NATS, they are servers of your own. Dir names the data
+// directory of a node that runs on this machine with the servers inside. Key, with NATS and Shards, is for a client
+// that does without etcd.
 //
 // # When a cluster is created
 //
-// Servers can hold several clusters, each under a name of its own. Open with Etcd or Dir creates the cluster of Config.Name where there
-// is none, so a typing error in the name leads to a second, empty one. Config.Existing makes Open return etcdstore.ErrNoCluster
-// instead: set it wherever the cluster has to be there.
+// Servers can hold several clusters, each under a name of its own. Open with Etcd or Dir creates the cluster of
+// Config.Name where there is none, so a typing error in the name leads to a second, empty one. Config.Existing makes
+// Open return etcdstore.ErrNoCluster instead: set it wherever the cluster has to be there.
 //
 // # Closing
 //
-// End the context of each Run, wait until every Run has returned, then Close the Cluster, and last of all servers in this process.
+// End the context of each Run, wait until every Run has returned, then Close the Cluster, and last of all servers in
+// this process.
 package cluster
 
 import (
@@ -34,8 +36,8 @@ import (
 
 // Config says which cluster, on which servers, and who asks. One of Etcd, Dir and Key is required.
 type Config struct {
-	// Name is the prefix of all keys and subjects: 1 to 64 of [a-z0-9-]. Default "taskledger". Another name is another cluster, which
-	// Open creates unless Existing is set.
+	// Name is the prefix of all keys and subjects: 1 to 64 of [a-z0-9-]. Default "taskledger". Another name is another
+	// cluster, which Open creates unless Existing is set.
 	Name string
 	// Shards is the number of shards of a cluster that Open creates: a power of two up to 256. 0 means 16 then, and
 	// whatever the cluster has when it exists; any other value must be the cluster's.
@@ -43,10 +45,11 @@ type Config struct {
 	// Existing refuses to create the cluster: Open then returns etcdstore.ErrNoCluster. A program that only reads
 	// sets it.
 	Existing bool
-	// ID is the cluster's, where it is known: Open then creates none, and wraps etcdstore.ErrOtherCluster if the cluster has another.
+	// ID is the cluster's, where it is known: Open then creates none, and wraps etcdstore.ErrOtherCluster if the
+	// cluster has another.
 	ID string
-	// New creates the cluster also where NATS holds the archive of another one of this name, which Open refuses with ErrArchived
-	// otherwise.
+	// New creates the cluster also where NATS holds the archive of another one of this name, which Open refuses with
+	// ErrArchived otherwise.
 	New bool
 
 	// Etcd are endpoints as etcdstore.Config has them: host:port, URLs, or one unix:PATH.
@@ -66,16 +69,16 @@ type Config struct {
 	NATSNKey               string      // path of a file that holds the seed of an nkey; default: none
 
 	// Dir is the data directory of a node of this user that runs on this machine with the servers inside. It takes the
-	// place of everything above between Existing and here, which is an error beside it; where the servers are is read again
-	// whenever they do not answer, so that they may come back elsewhere.
+	// place of everything above between Existing and here, which is an error beside it; where the servers are is read
+	// again whenever they do not answer, so that they may come back elsewhere.
 	Dir string
 
-	// Private refuses an etcd that others can write: it is for nodes that run what others must not start. With Etcd, set one of
-	// three. EtcdTLS must hold a client certificate; Open cannot check that etcd asks for it. EtcdUser is enough where Open
-	// finds that authentication is on. A socket, unix:PATH, must lie in a directory of this user that is closed to others. The
-	// servers of Dir must be of the user of this process, and open no port of etcd. Open fails otherwise. An open cluster
-	// does without etcd while others may enter the directory of its socket, and without etcd and NATS of a Dir while these
-	// servers open the port or are of another user.
+	// Private refuses an etcd that others can write: it is for nodes that run what others must not start. With Etcd,
+	// set one of three. EtcdTLS must hold a client certificate; Open cannot check that etcd asks for it. EtcdUser is
+	// enough where Open finds that authentication is on. A socket, unix:PATH, must lie in a directory of this user
+	// that is closed to others. The servers of Dir must be of the user of this process, and open no port of etcd. Open
+	// fails otherwise. An open cluster does without etcd while others may enter the directory of its socket, and
+	// without etcd and NATS of a Dir while these servers open the port or are of another user.
 	Private bool
 
 	// Key is the cluster's, 32 bytes, for a client that does without etcd: with NATS, and with Shards, which must be the

@@ -67,8 +67,8 @@ func inDir(ctx context.Context, dir string, private bool, etcd *etcdstore.Config
 	return nil
 }
 
-// now reads where the servers are. Other data than those that were opened are another cluster, and servers that ran without
-// a port of etcd may have come back with one.
+// now reads where the servers are. Other data than those that were opened are another cluster, and servers that ran
+// without a port of etcd may have come back with one.
 func (d directory) now() (advertised.Servers, error) {
 	a, err := advertised.Read(d.path)
 	if err == nil && a.Data != d.data {
@@ -80,8 +80,8 @@ func (d directory) now() (advertised.Servers, error) {
 	return a, err
 }
 
-// dialEtcd looks again once it is connected: what was advertised before may be of servers that ended meanwhile, and the next
-// ones void it before they listen.
+// dialEtcd looks again once it is connected: what was advertised before may be of servers that ended meanwhile, and the
+// next ones void it before they listen.
 func (d directory) dialEtcd(ctx context.Context) (net.Conn, error) {
 	a, err := d.now()
 	if err != nil {
@@ -117,7 +117,8 @@ func port(endpoint string) bool {
 }
 
 // trusted refuses the directory of a socket that another user may have made: one that is gone may have been below the
-// directory for temporary files. What is private must be of the user of this process, also where that is root and may read what others own.
+// directory for temporary files. What is private must be of the user of this process, also where that is root and may
+// read what others own.
 func (d directory) trusted(dir string) error {
 	advert := advertised.Path(d.path)
 	told, err := os.Stat(advert)
@@ -147,8 +148,8 @@ func closedToOthers(dir string, user int64, whom string) error {
 	return nil
 }
 
-// dialNATS dials while etcd's socket answers: the port is the node's then. The port of a node that died may be anybody's, who
-// could pass the challenge of the next start on to this process, and the answer back.
+// dialNATS dials while etcd's socket answers: the port is the node's then. The port of a node that died may be
+// anybody's, who could pass the challenge of the next start on to this process, and the answer back.
 func (d directory) dialNATS(ctx context.Context) (net.Conn, error) {
 	alive, err := d.dialEtcd(ctx)
 	if err != nil {

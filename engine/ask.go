@@ -14,8 +14,8 @@ import (
 // Ask asks a node, by the id of its session, a question about itself that its program answers: see
 // NodeConfig.Questions. It travels over the bus alone, and once: nothing should depend on an answer.
 //
-// The error wraps store.ErrUnavailable without a bus, where no such session listens, and where no answer comes within
-// 3 s or before ctx ends; ErrNoQuestion where the program has no question of the name. It is a *task.OverloadError where
+// The error wraps store.ErrUnavailable without a bus, where no such session listens, and where no answer comes within 3
+// s or before ctx ends; ErrNoQuestion where the program has no question of the name. It is a *task.OverloadError where
 // four questions are under way, a *task.LimitError of the field "question" or "answer", a *store.InvalidError for a
 // session or a name that breaks the rules, and else tells what became of the function. Ask may be called concurrently.
 func (o Operations) Ask(ctx context.Context, session, name string, question []byte) ([]byte, error) {

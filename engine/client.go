@@ -50,12 +50,12 @@ type ClientConfig struct {
 // maxForgotten bounds the concurrent searches of GetForgotten for tasks that are no longer in memory.
 const maxForgotten = 4
 
-// Client submits tasks, waits for their outcomes and reads them; Operations, Schedules, Stores and Ledger do the rest. Its
-// methods may be called concurrently. Before Run, a call that needs an owner waits for Run, or until its ctx ends:
+// Client submits tasks, waits for their outcomes and reads them; Operations, Schedules, Stores and Ledger do the rest.
+// Its methods may be called concurrently. Before Run, a call that needs an owner waits for Run, or until its ctx ends:
 // store.ErrUnavailable. While no node is alive it ends within 3 s, with an error that wraps task.ErrNoNode, unless
-// task.AwaitNodes makes it wait. A client without a Store cannot know that, and waits; so does a Node, which is
-// about to join. Futures go on waiting. Operations.Nodes, Operations.Repair and much of Ledger read the store, and
-// do not wait.
+// task.AwaitNodes makes it wait. A client without a Store cannot know that, and waits; so does a Node, which is about
+// to join. Futures go on waiting. Operations.Nodes, Operations.Repair and much of Ledger read the store, and do not
+// wait.
 type Client struct {
 	cfg     ClientConfig
 	sender  *sender.Sender

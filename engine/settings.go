@@ -22,8 +22,8 @@ const (
 	// followSettingsEvery bounds the time in which a process does not know that the settings have changed, while their
 	// owner answers.
 	followSettingsEvery = time.Second
-	// settingsTimeout bounds the time for which owners that have heard no settings wait for the owner of these before they read
-	// them from the store.
+	// settingsTimeout bounds the time for which owners that have heard no settings wait for the owner of these before
+	// they read them from the store.
 	settingsTimeout = 2 * time.Second
 	// settingsRetry is the pause after a read that failed; doubled with each that follows, up to settingsRetryMost.
 	settingsRetry     = 5 * time.Second

@@ -58,8 +58,8 @@ func (s *Store) append(ctx context.Context, o store.Ownership, after store.Head,
 	})
 }
 
-// follows returns the compares that hold while the entry before is the one that the caller has folded. One that was copied
-// here keeps a revision of its own: it is the only entry of its number that is as old as the cluster.
+// follows returns the compares that hold while the entry before is the one that the caller has folded. One that was
+// copied here keeps a revision of its own: it is the only entry of its number that is as old as the cluster.
 func (s *Store) follows(shard int, after store.Head) []clientv3.Cmp {
 	before := s.predecessor(shard, after.Number)
 	if after.Number == 0 || after.Revision > s.meta.base {

@@ -7,8 +7,8 @@ import (
 
 // Open connects, refuses servers that are too old, and creates or reads the cluster's meta record. ctx bounds the
 // opening only. It starts no goroutine of its own. The error wraps ErrDenied when etcd refuses the user, and
-// store.ErrUnavailable when no member answers or TLS fails; it says why. It wraps store.ErrUnfinished where a cluster was
-// being copied there.
+// store.ErrUnavailable when no member answers or TLS fails; it says why. It wraps store.ErrUnfinished where a cluster
+// was being copied there.
 func Open(ctx context.Context, cfg Config) (*Store, error) {
 	return openWith(ctx, cfg, (*Store).loadMeta)
 }

@@ -240,8 +240,8 @@ func (r *Receiver) addEntries(ctx context.Context, shard int, entries []store.Re
 	return nil
 }
 
-// missing returns the entries that are not there: perhaps none, when an earlier copy of the request was applied. It wraps
-// store.ErrTaken where others are there.
+// missing returns the entries that are not there: perhaps none, when an earlier copy of the request was applied. It
+// wraps store.ErrTaken where others are there.
 func missing(entries []store.Record, resp *clientv3.TxnResponse) (left []store.Record, err error) {
 	for i, e := range entries {
 		switch there := found(resp, i+1); {

@@ -44,8 +44,8 @@ func (p Payload) JSON() ([]byte, error) {
 	return p[1:], nil
 }
 
-// Readable returns the payload as JSON, nil for none. A payload that is no JSON text, or no UTF-8, is shown as its codec
-// and its bytes.
+// Readable returns the payload as JSON, nil for none. A payload that is no JSON text, or no UTF-8, is shown as its
+// codec and its bytes.
 func (p Payload) Readable() json.RawMessage {
 	text, err := p.JSON()
 	if err == nil && (text == nil || json.Valid(text) && utf8.Valid(text)) {

@@ -44,7 +44,8 @@ const (
 	CodeHolds     = "holds"     // a stream has no room for a further change that is held apart
 )
 
-// WorkerID returns the id of a worker of a task, by its number: the same affinity has both. Number 1 is the task itself.
+// WorkerID returns the id of a worker of a task, by its number: the same affinity has both. Number 1 is the task
+// itself.
 func WorkerID(parent TaskID, number uint32) TaskID {
 	if number <= 1 {
 		return parent

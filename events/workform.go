@@ -47,8 +47,8 @@ func (b *WorkPlanned) decode(r *wire.Reader, _ Payload) {
 	b.Failed = r.Bool()
 }
 
-// Encode writes the partition as an array of its fields: behind the first seven those of a stream, or the rules if there
-// are any. Thresholds are an array of counters and limits.
+// Encode writes the partition as an array of its fields: behind the first seven those of a stream, or the rules if
+// there are any. Thresholds are an array of counters and limits.
 func (p *WorkPartition) Encode(w *wire.Writer) {
 	ruled := p.Form == FormBuckets && len(p.Rules) > 0
 	w.Array(7 + 2*tail(p.Form != FormBuckets) + tail(ruled))

@@ -18,9 +18,9 @@
 // # Order
 //
 // The writes of a shard take turns, and what is checked for a write holds until it is made: so a fence is a look at
-// memory. Shards wait for each other in the Journaler alone, which writes together what comes together. A snapshot, which
-// is large, is written beside the turns, where none that is kept lies; its fence is looked at before and afterwards, when
-// the pointer names it.
+// memory. Shards wait for each other in the Journaler alone, which writes together what comes together. A snapshot,
+// which is large, is written beside the turns, where none that is kept lies; its fence is looked at before and
+// afterwards, when the pointer names it.
 //
 // # Numbers
 //

@@ -57,8 +57,8 @@ func (s *Store) post(ctx context.Context, at box, batch []byte) error {
 	return nil
 }
 
-// mailFits returns an error where the boxes grow beyond a bound. What is posted leaves some room, so that each batch can
-// be answered, also by more than it has. The caller holds mu.
+// mailFits returns an error where the boxes grow beyond a bound. What is posted leaves some room, so that each batch
+// can be answered, also by more than it has. The caller holds mu.
 func (s *Store) mailFits(grow, most int) error {
 	if grow > 0 && s.mail+grow > most {
 		return fmt.Errorf("%w: %w: the mailboxes take %d bytes, at most %d", store.ErrRefused, store.ErrFull, s.mail, most)

@@ -47,7 +47,8 @@ func (s *Store) take(ctx context.Context, o store.Session, shard int, seen store
 	return s.own(shard, o.ID), nil
 }
 
-// own makes a session the owner of a shard, which publishes no snapshot of another one. The caller holds its turn and mu.
+// own makes a session the owner of a shard, which publishes no snapshot of another one. The caller holds its turn and
+// mu.
 func (s *Store) own(shard int, id string) int64 {
 	s.shards[shard].drop()
 	revision := s.changeMembers()

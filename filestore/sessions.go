@@ -48,8 +48,8 @@ func copied(n store.NodeInfo) store.NodeInfo {
 	return n
 }
 
-// Renew is described in store.Sessions. It writes nothing, and fails all the same once nothing is written any more: so a
-// node that is idle learns it, too.
+// Renew is described in store.Sessions. It writes nothing, and fails all the same once nothing is written any more: so
+// a node that is idle learns it, too.
 func (s *Store) Renew(ctx context.Context, o store.Session) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("renew session %s: %w", o.ID, err)

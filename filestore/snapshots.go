@@ -13,8 +13,8 @@ import (
 	"taskledger/store"
 )
 
-// PutPart is described in store.Snapshots. Parts are in memory until Publish writes them, all at once, or until those of
-// another snapshot are put, also by a later owner of the shard.
+// PutPart is described in store.Snapshots. Parts are in memory until Publish writes them, all at once, or until those
+// of another snapshot are put, also by a later owner of the shard.
 func (s *Store) PutPart(ctx context.Context, o store.Ownership, entry uint64, part int, data []byte) error {
 	err := s.inTurn(ctx, o, func(at *shard) error { return s.putPart(o, at, partKey{entry, o.Revision, part}, data) })
 	if err != nil {

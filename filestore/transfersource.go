@@ -25,8 +25,8 @@ func OpenToCopy(dir, id string) (*Store, error) {
 	return s, nil
 }
 
-// Unsettled returns an error that wraps ErrUnsettled where entries that were answered may be missing in a store that was
-// opened to be read, and nil where none are.
+// Unsettled returns an error that wraps ErrUnsettled where entries that were answered may be missing in a store that
+// was opened to be read, and nil where none are.
 func (s *Store) Unsettled() error {
 	files, is := s.journal.(*filejournal.Journal)
 	mayHaveLost := is && files.MayHaveLost()

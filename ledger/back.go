@@ -17,8 +17,8 @@ const closeEntries = 4
 
 var errStopped = errors.New("the consumer has stopped")
 
-// back yields the events of a life from the one at ref back to its first, newest first. It reads the store, many entries at once
-// where the events stand close together, and then the archive for what was trimmed, each segment once.
+// back yields the events of a life from the one at ref back to its first, newest first. It reads the store, many
+// entries at once where the events stand close together, and then the archive for what was trimmed, each segment once.
 func (r *Reader) back(ctx context.Context, shard int, id events.TaskID, ref events.Ref) iter.Seq2[*events.Event, error] {
 	return func(yield func(*events.Event, error) bool) {
 		w := &walk{r, shard, id, ref, func(ev *events.Event) bool { return yield(ev, nil) }}

@@ -14,8 +14,8 @@ import (
 // Signer signs the text of a checkpoint and returns the signed note that has it as its body.
 type Signer func(text string) (note string, err error)
 
-// ExportShard writes all entries of a shard that are left, from the archive and the journal. sign, if not nil, signs a checkpoint of
-// the last one. It wraps task.ErrNotFound if the shard has no entry yet.
+// ExportShard writes all entries of a shard that are left, from the archive and the journal. sign, if not nil, signs a
+// checkpoint of the last one. It wraps task.ErrNotFound if the shard has no entry yet.
 func (l *Ledger) ExportShard(ctx context.Context, shard int, w io.Writer, sign Signer) error {
 	r, err := l.reader()
 	if err != nil {
@@ -38,14 +38,14 @@ func (l *Ledger) ExportShard(ctx context.Context, shard int, w io.Writer, sign S
 	})
 }
 
-// ExportTask writes the history of a task, as History yields it, with everything that an auditor needs to check that these
-// events stand in the shard's chain and that none between them was left out. Of other tasks the file holds digests only: of
-// their events, and of the answers to their submitters. sign, if not nil, signs a checkpoint of the last entry. It fails as
-// History does.
+// ExportTask writes the history of a task, as History yields it, with everything that an auditor needs to check that
+// these events stand in the shard's chain and that none between them was left out. Of other tasks the file holds
+// digests only: of their events, and of the answers to their submitters. sign, if not nil, signs a checkpoint of the
+// last entry. It fails as History does.
 //
 // The file ends with the last event of the task, or, where a kept checkpoint names a later entry, with the last of
-// those: VerifyExport can then compare the file with the checkpoint. When an entry that a checkpoint names was replaced,
-// the error wraps store.ErrConflict.
+// those: VerifyExport can then compare the file with the checkpoint. When an entry that a checkpoint names was
+// replaced, the error wraps store.ErrConflict.
 func (l *Ledger) ExportTask(ctx context.Context, id events.TaskID, w io.Writer, sign Signer, upTo ...Checkpoint) error {
 	all, err := headsOf(upTo, l.cfg.Cluster)
 	if err != nil {

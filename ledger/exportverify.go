@@ -24,14 +24,15 @@ type ExportVerification struct {
 	Checkpoint string        `json:"checkpoint,omitempty"` // signed note of its last entry; the caller has to check the signatures
 }
 
-// VerifyExport checks a file that ExportShard or ExportTask wrote, without a cluster: that its entries and events agree with
-// their hashes, that none is missing between the first and the last one, that they contradict no loss which is recorded, and that every
-// transition is legal, unless the file is of a shard and does not begin with its first entry. Only a comparison with kept checkpoints
-// shows whether the chain is the right one; heads of entries that are not in the file are left out, and Heads counts the others.
+// VerifyExport checks a file that ExportShard or ExportTask wrote, without a cluster: that its entries and events agree
+// with their hashes, that none is missing between the first and the last one, that they contradict no loss which is
+// recorded, and that every transition is legal, unless the file is of a shard and does not begin with its first entry.
+// Only a comparison with kept checkpoints shows whether the chain is the right one; heads of entries that are not in
+// the file are left out, and Heads counts the others.
 //
-// A file without damage proves of a task that these events happened in this order, and that nothing else happened to it between
-// them; it does not prove that nothing happened after the last one. No entry names its cluster: Cluster is what the file
-// says, which a checkpoint alone proves. Damage is part of the result; an error means that the file is no
+// A file without damage proves of a task that these events happened in this order, and that nothing else happened to it
+// between them; it does not prove that nothing happened after the last one. No entry names its cluster: Cluster is what
+// the file says, which a checkpoint alone proves. Damage is part of the result; an error means that the file is no
 // export or cannot be read.
 func VerifyExport(file io.Reader, against ...Checkpoint) (ExportVerification, error) {
 	return ReadExport(file, nil, against...)

@@ -14,8 +14,8 @@ import (
 	"taskledger/store"
 )
 
-// Cursor says how far a projection has come: for each shard, by its number, the number of the last entry that was folded. nil stands
-// for the beginning. A service stores it together with its projection, as JSON for example.
+// Cursor says how far a projection has come: for each shard, by its number, the number of the last entry that was
+// folded. nil stands for the beginning. A service stores it together with its projection, as JSON for example.
 type Cursor []uint64
 
 // EntryBatch is the events of one entry of one shard's journal: what was committed together.
@@ -27,21 +27,23 @@ type EntryBatch struct {
 	Cursor Cursor  // from which Follow continues after this batch; it belongs to the receiver
 }
 
-// Follow yields every event of the cluster after a cursor, without end, so that a service can build a projection of its own: the
-// service folds the events of each batch and stores the result together with the batch's Cursor, in one transaction. Each event
-// then counts exactly once, whatever is killed in between. Each event tells the behavior of its task and the node of its attempt: Follow
-// remembers some ten thousand unfinished tasks for this, and reads what came before of those that it does not remember.
+// Follow yields every event of the cluster after a cursor, without end, so that a service can build a projection of its
+// own: the service folds the events of each batch and stores the result together with the batch's Cursor, in one
+// transaction. Each event then counts exactly once, whatever is killed in between. Each event tells the behavior of its
+// task and the node of its attempt: Follow remembers some ten thousand unfinished tasks for this, and reads what came
+// before of those that it does not remember.
 //
-// The batches of one shard come in order and without gaps. Those that were committed before the call come first, in the order of the
-// whole cluster, as Replay yields them; later ones come as they are committed, shard by shard.
+// The batches of one shard come in order and without gaps. Those that were committed before the call come first, in the
+// order of the whole cluster, as Replay yields them; later ones come as they are committed, shard by shard.
 //
-// Follow ends when the consumer stops, when ctx ends, which yields no error, and after the first error. It can then be called again
-// with the last cursor. The error is store.ErrTrimmed if entries after the cursor are no longer there: FirstCursor goes on. Lost connections do not end it.
-// When it has ended it leaves nothing behind.
+// Follow ends when the consumer stops, when ctx ends, which yields no error, and after the first error. It can then be
+// called again with the last cursor. The error is store.ErrTrimmed if entries after the cursor are no longer there:
+// FirstCursor goes on. Lost connections do not end it. When it has ended it leaves nothing behind.
 //
-// The error is a *store.InvalidError if the cursor is of another number of shards, or ahead of the end of a journal: it is then of another
-// cluster, or of this one before it was restored from a backup. A cursor of another cluster that is neither cannot be told from a right
-// one, and events are left out: keep the cluster's id, store.Cluster.ID, beside the cursor, and compare it.
+// The error is a *store.InvalidError if the cursor is of another number of shards, or ahead of the end of a journal: it
+// is then of another cluster, or of this one before it was restored from a backup. A cursor of another cluster that is
+// neither cannot be told from a right one, and events are left out: keep the cluster's id, store.Cluster.ID, beside the
+// cursor, and compare it.
 func (l *Ledger) Follow(ctx context.Context, from Cursor) iter.Seq2[EntryBatch, error] {
 	return func(yield func(EntryBatch, error) bool) {
 		err := l.follow(ctx, from, func(b EntryBatch) bool { return yield(b, nil) })
@@ -117,8 +119,8 @@ func (l *Ledger) FirstCursor(ctx context.Context) (Cursor, error) {
 	return at, nil
 }
 
-// notAhead refuses a cursor that names an entry which has not been written. A journal is trimmed from its beginning on, and its last
-// entry is never trimmed; so an entry that is missing and not before the first one is to come.
+// notAhead refuses a cursor that names an entry which has not been written. A journal is trimmed from its beginning on,
+// and its last entry is never trimmed; so an entry that is missing and not before the first one is to come.
 func (l *Ledger) notAhead(ctx context.Context, r *Reader, field string, at Cursor) error {
 	for shard, last := range at {
 		if last == 0 {
@@ -146,8 +148,9 @@ func (l *Ledger) notAhead(ctx context.Context, r *Reader, field string, at Curso
 	return nil
 }
 
-// present yields the entries of all shards after the cursor, as it stands when the consumer begins, as they are committed,
-// until ctx ends. One goroutine per shard reads ahead by one entry at most; the rest stays in the store until the consumer is ready.
+// present yields the entries of all shards after the cursor, as it stands when the consumer begins, as they are
+// committed, until ctx ends. One goroutine per shard reads ahead by one entry at most; the rest stays in the store
+// until the consumer is ready.
 func (r *Reader) present(ctx context.Context, at Cursor) iter.Seq2[StoredEntry, error] {
 	type result struct {
 		StoredEntry

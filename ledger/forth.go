@@ -16,8 +16,8 @@ import (
 const (
 	// maxHeld bounds the events of a life that are held at a time to be yielded oldest first.
 	maxHeld = 256
-	// maxBetween bounds the entries without an event of the task that are read in sequence for the next event: about as many
-	// as one read of the store returns.
+	// maxBetween bounds the entries without an event of the task that are read in sequence for the next event: about
+	// as many as one read of the store returns.
 	maxBetween = 16
 )
 
@@ -27,14 +27,14 @@ type after struct {
 	seq uint64
 }
 
-// forth yields the events of a life from the one after at on, up to the last of known, oldest first. known names some of
-// the events, in order; it ends with the last one.
+// forth yields the events of a life from the one after at on, up to the last of known, oldest first. known names some
+// of the events, in order; it ends with the last one.
 //
-// An event names the one before it, and none names the next. So events that stand close together are read with the entries
-// between them. Where the next one is farther away, forth looks for an event about as far ahead as wanted ones reach, and
-// walks back from there: each event is then read once, and no more than maxHeld are held at a time. Where they stand so
-// unevenly that none is found, it walks back from the next event that is known, and notes every maxHeld-th on the way: each
-// event is then read twice. wanted bounds the events that are taken; 0 = all.
+// An event names the one before it, and none names the next. So events that stand close together are read with the
+// entries between them. Where the next one is farther away, forth looks for an event about as far ahead as wanted ones
+// reach, and walks back from there: each event is then read once, and no more than maxHeld are held at a time. Where
+// they stand so unevenly that none is found, it walks back from the next event that is known, and notes every
+// maxHeld-th on the way: each event is then read twice. wanted bounds the events that are taken; 0 = all.
 //
 // If the beginning cannot be read, forth yields the rest and then the error; if whole is set, the error alone.
 func (r *Reader) forth(ctx context.Context, shard int, id events.TaskID, at after, known []events.Ref, wanted uint64, whole bool) iter.Seq2[*events.Event, error] {
@@ -91,7 +91,8 @@ func (m *march) run(ctx context.Context) error {
 	return m.cut
 }
 
-// few walks back from the next known event and yields what lies before it, and the event itself, unless these are too many to be held.
+// few walks back from the next known event and yields what lies before it, and the event itself, unless these are too
+// many to be held.
 func (m *march) few(ctx context.Context) (bool, error) {
 	var held []*events.Event
 	for ev, err := range m.reader.back(ctx, m.shard, m.id, m.known[0]) {
@@ -127,7 +128,8 @@ func (m *march) few(ctx context.Context) (bool, error) {
 	return true, nil
 }
 
-// begin takes the error that ended a walk back to the first event for the beginning of what can be read, if anything can.
+// begin takes the error that ended a walk back to the first event for the beginning of what can be read, if anything
+// can.
 func (m *march) begin(ctx context.Context, err error, some bool) error {
 	if m.whole || !some || m.at.ref != 0 || ctx.Err() != nil {
 		return err
@@ -191,8 +193,8 @@ func (m *march) tell(ev *events.Event) error {
 	return nil
 }
 
-// near makes an event known that stands about so far ahead as the wanted ones reach, if they stand evenly. It gives up where finding all
-// that are wanted so, or this one, would take more requests than walking back does.
+// near makes an event known that stands about so far ahead as the wanted ones reach, if they stand evenly. It gives up
+// where finding all that are wanted so, or this one, would take more requests than walking back does.
 func (m *march) near(ctx context.Context) (bool, error) {
 	if m.at.ref == 0 || m.gap <= maxHeld {
 		return false, nil // nothing tells where the life begins, or how many events follow
@@ -224,7 +226,8 @@ func (m *march) near(ctx context.Context) (bool, error) {
 	return false, nil
 }
 
-// note walks back from the next known event to the last one that was yielded, and makes every maxHeld-th on its way known.
+// note walks back from the next known event to the last one that was yielded, and makes every maxHeld-th on its way
+// known.
 func (m *march) note(ctx context.Context) error {
 	var met []events.Ref
 	var first *events.Event

@@ -28,18 +28,18 @@ type Snapshots interface {
 	Parts(ctx context.Context, shard int, s store.SnapshotInfo) iter.Seq2[[]byte, error]
 }
 
-// Owners asks the owners of the shards. An answer saves a search, or is compared with the journal; history itself is never taken from
-// it.
+// Owners asks the owners of the shards. An answer saves a search, or is compared with the journal; history itself is
+// never taken from it.
 type Owners interface {
-	// Task returns a task as its owner has it. The error is task.ErrNotFound if the owner does not know the task, another one if no owner
-	// answers.
+	// Task returns a task as its owner has it. The error is task.ErrNotFound if the owner does not know the task,
+	// another one if no owner answers.
 	Task(ctx context.Context, id events.TaskID) (projection.Task, error)
 	// Present reports whether any node that owns shards is present; without one nobody answers.
 	Present(ctx context.Context) (bool, error)
 	// Heads returns what the owner of each shard has committed, ordered by shard, without digests.
 	Heads(ctx context.Context) ([]Head, error)
-	// Digest returns what the owner of a shard has committed, with the digest of its state. The owner decides nothing meanwhile, for
-	// one to three microseconds a task.
+	// Digest returns what the owner of a shard has committed, with the digest of its state. The owner decides nothing
+	// meanwhile, for one to three microseconds a task.
 	Digest(ctx context.Context, shard int) Head
 }
 
@@ -63,12 +63,13 @@ type Config struct {
 	Journal   Journal             // nil: every call returns store.ErrUnavailable
 	Snapshots Snapshots           // nil: there are none
 	Archive   store.ArchiveReader // nil: what was trimmed cannot be read
-	// Archived says that entries are trimmed only once the archive has them. If there is no archive to be seen, it is then away for
-	// the moment, and reads of what it should hold fail with store.ErrUnavailable instead of store.ErrTrimmed.
+	// Archived says that entries are trimmed only once the archive has them. If there is no archive to be seen, it is
+	// then away for the moment, and reads of what it should hold fail with store.ErrUnavailable instead of
+	// store.ErrTrimmed.
 	Archived bool
 	Owners   Owners // nil: nobody answers; Checkpoint then fails with store.ErrUnavailable
-	// Revision returns the present revision of the store. Replay ends there, and Follow yields what was committed before it in the order
-	// of the whole cluster. nil: both fail with store.ErrUnavailable.
+	// Revision returns the present revision of the store. Replay ends there, and Follow yields what was committed
+	// before it in the order of the whole cluster. nil: both fail with store.ErrUnavailable.
 	Revision func(context.Context) (int64, error)
 	// Milestones let states of long lives be folded from near the event that is asked for: those of one cluster, which its
 	// ledgers may share. nil: each state is folded from the first event.

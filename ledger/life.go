@@ -29,8 +29,9 @@ type life struct {
 	marks      *marked     // those of this life, while a state is folded
 }
 
-// life finds the life that a task was in, or had last, at a time; 0 = now. It asks the owner, and searches if the owner does not answer
-// or does not know the life: the search goes through the whole journal, and so meets where the life begins.
+// life finds the life that a task was in, or had last, at a time; 0 = now. It asks the owner, and searches if the owner
+// does not answer or does not know the life: the search goes through the whole journal, and so meets where the life
+// begins.
 func (l *Ledger) life(ctx context.Context, id events.TaskID, until events.Millis) (*life, error) {
 	f, err := l.ask(ctx, id)
 	if err != nil || f.known != nil && (until == 0 || f.now.CreatedAt <= until) {
@@ -60,7 +61,8 @@ func (l *Ledger) turn(ctx context.Context, at pagecursor.Cursor) (*life, error) 
 	return f, err
 }
 
-// ask returns the life that the owner of a task knows. It has no known events if the owner does not answer, or does not know the task.
+// ask returns the life that the owner of a task knows. It has no known events if the owner does not answer, or does not
+// know the task.
 func (l *Ledger) ask(ctx context.Context, id events.TaskID) (*life, error) {
 	if err := id.Validate(); err != nil {
 		return nil, &store.InvalidError{Field: "id", Problem: err.Error()}

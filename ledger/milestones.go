@@ -19,8 +19,8 @@ const (
 )
 
 // Milestones keep lives of tasks as they were after some of their events, so that a state after a late one is folded
-// from the milestone before it: the first look at a life reads it from the beginning, a later one reads stride events at
-// most. The lives that were looked at longest ago go first. The zero value has none. It may be used concurrently.
+// from the milestone before it: the first look at a life reads it from the beginning, a later one reads stride events
+// at most. The lives that were looked at longest ago go first. The zero value has none. It may be used concurrently.
 type Milestones struct {
 	mu    sync.Mutex
 	lives []*marked // in the order in which they were last looked at

@@ -48,14 +48,16 @@ type HistoryPage struct {
 	Next   string      // the cursor of the next page; "" = there is none
 }
 
-// HistoryPage reads a page of what History yields. The cursor of a page names a life: what follows it is of that life also when the task
-// has been deleted and created again. A page has fewer events than its limit when 4 MiB of parameters and results are reached, and where
-// the rest cannot be read: the next page then is the error, such as store.ErrTrimmed.
+// HistoryPage reads a page of what History yields. The cursor of a page names a life: what follows it is of that life
+// also when the task has been deleted and created again. A page has fewer events than its limit when 4 MiB of
+// parameters and results are reached, and where the rest cannot be read: the next page then is the error, such as
+// store.ErrTrimmed.
 //
-// Newest first, a page takes about as many reads as it has events, and a sixteenth of that where they stand close together, however long
-// the life is. Oldest first, the same holds where events stand close together or evenly. Where they do not, the page is found by walking
-// back over all that follow, since an event names the one before it alone. The first page of a life that no owner knows takes a search of
-// the journal besides, and a page goes back to where an attempt began whose end it has, once.
+// Newest first, a page takes about as many reads as it has events, and a sixteenth of that where they stand close
+// together, however long the life is. Oldest first, the same holds where events stand close together or evenly. Where
+// they do not, the page is found by walking back over all that follow, since an event names the one before it alone.
+// The first page of a life that no owner knows takes a search of the journal besides, and a page goes back to where an
+// attempt began whose end it has, once.
 //
 // It returns a *task.LimitError for a limit that is too large, and a *store.InvalidError for a wrong cursor.
 func (l *Ledger) HistoryPage(ctx context.Context, id events.TaskID, o HistoryOptions) (HistoryPage, error) {
@@ -173,9 +175,9 @@ func (p *pager) newest(ctx context.Context) error {
 	return nil
 }
 
-// pageBack reads a page from an event back, newest first, and returns the last event of the page, which is the earliest, too. What is
-// known after that event is what the page before was told to come after, or the page says it itself, or it walks on: for a few events
-// which may tell it, and then as far as it takes.
+// pageBack reads a page from an event back, newest first, and returns the last event of the page, which is the
+// earliest, too. What is known after that event is what the page before was told to come after, or the page says it
+// itself, or it walks on: for a few events which may tell it, and then as far as it takes.
 func (p *pager) pageBack(ctx context.Context, from events.Ref) (page HistoryPage, first *events.Event, err error) {
 	var read []*events.Event // newest first
 	look := &lookup{recall: p.before, shard: p.shard, task: p.id, Search: earlier.From(p.before.met.Of(p.id))}

@@ -12,8 +12,8 @@ import (
 	"taskledger/store"
 )
 
-// Reader reads the journal and the archive of each shard as one: first what the archive holds, then what the store holds. Its methods
-// may be called concurrently.
+// Reader reads the journal and the archive of each shard as one: first what the archive holds, then what the store
+// holds. Its methods may be called concurrently.
 type Reader struct {
 	journal   Journal
 	snapshots Snapshots
@@ -49,8 +49,9 @@ func (r *Reader) Event(ctx context.Context, shard int, ref events.Ref) (*events.
 	return ev, err
 }
 
-// unarchived classifies the failure to read an entry from the archive that the journal lacks. If there is no archive although entries
-// are archived before they are trimmed, the archive is away: store.ErrUnavailable. Otherwise the entry is gone: store.ErrTrimmed.
+// unarchived classifies the failure to read an entry from the archive that the journal lacks. If there is no archive
+// although entries are archived before they are trimmed, the archive is away: store.ErrUnavailable. Otherwise the entry
+// is gone: store.ErrTrimmed.
 func (r *Reader) unarchived(ctx context.Context, shard int, number uint64, cause error) error {
 	if !errors.Is(cause, store.ErrNoArchive) {
 		return cause // the archive is away or damaged: the entry may still be there
@@ -202,8 +203,8 @@ func continues(shard int, archived, rec store.Record) error {
 		rec.Number, e.Prev, archived.Number, before.Hash)
 }
 
-// pass yields the records of seq and sets next to the number after the last of them. It returns the error that ended seq, or that
-// the consumer has stopped.
+// pass yields the records of seq and sets next to the number after the last of them. It returns the error that ended
+// seq, or that the consumer has stopped.
 func pass(seq iter.Seq2[store.Record, error], next *uint64, yield func(store.Record, error) bool) (err error, stopped bool) {
 	for rec, err := range seq {
 		if err != nil {
@@ -262,8 +263,8 @@ func (r *Reader) written(ctx context.Context, shard int, number uint64) (bool, e
 	return false, nil
 }
 
-// Begins returns the number of the first entry of those that can be read without a gap, from the archive, which may lack the first
-// ones, or from the store.
+// Begins returns the number of the first entry of those that can be read without a gap, from the archive, which may
+// lack the first ones, or from the store.
 func (r *Reader) Begins(ctx context.Context, shard int) (uint64, error) {
 	first, err := r.First(ctx, shard)
 	if err != nil || first == 1 || r.archive == nil {

@@ -25,8 +25,9 @@ const (
 	askAgainAfter = time.Minute
 )
 
-// recall adds to events what earlier ones of their tasks say. It remembers the unfinished tasks that it met last, and reads of the
-// others what came before: the entries that hold their events, from the one given back, and then the task as its owner has it.
+// recall adds to events what earlier ones of their tasks say. It remembers the unfinished tasks that it met last, and
+// reads of the others what came before: the entries that hold their events, from the one given back, and then the task
+// as its owner has it.
 type recall struct {
 	reader  *Reader
 	owners  Owners
@@ -43,8 +44,8 @@ func newRecall(r *Reader, o Owners) *recall {
 // newRecall tells of the events of this life alone.
 func (f *life) newRecall() *recall { return &recall{reader: f.reader, owners: f, one: true} }
 
-// tell returns an event of a shard with what came before it. Events of a task come in order. An error means that what came before
-// could not be read this time; the same event can be told again.
+// tell returns an event of a shard with what came before it. Events of a task come in order. An error means that what
+// came before could not be read this time; the same event can be told again.
 func (r *recall) tell(ctx context.Context, shard int, ev *events.Event) (Event, error) {
 	if ev.Task == "" {
 		return Event{Event: *ev}, nil
@@ -91,7 +92,8 @@ func unlessGone(err error) error {
 	return err
 }
 
-// back reads from the next event back to the beginning of the life, so many entries at most. It goes no further than what is still there.
+// back reads from the next event back to the beginning of the life, so many entries at most. It goes no further than
+// what is still there.
 func (l *lookup) back(ctx context.Context, entries int) error {
 	for ; l.Next != 0 && entries > 0; entries-- {
 		if l.entry == nil || int(l.entry.Shard) != l.shard || l.entry.Number != l.Next.Entry() {

@@ -19,8 +19,8 @@ import (
 	"taskledger/task"
 )
 
-// ReplayOptions select events; zero fields select all. What selects by task, behavior or status leaves out the events of records that
-// are no tasks.
+// ReplayOptions select events; zero fields select all. What selects by task, behavior or status leaves out the events
+// of records that are no tasks.
 type ReplayOptions struct {
 	From     time.Time // events of this time and later, by the owners' clocks; of shards that After names all
 	To       time.Time // events before this time
@@ -46,14 +46,14 @@ func (o *ReplayOptions) one() events.TaskID {
 	return o.Task
 }
 
-// Replay yields the events of the whole cluster in the order in which they were committed: by the etcd revision of their
-// entries, then by index. It ends with the events that were committed when it began; Follow continues. It holds one page of
-// entries per shard in memory. It yields store.ErrTrimmed if entries of the time asked for are no longer there, and where
-// the first ones were dropped the error tells from when on all are.
+// Replay yields the events of the whole cluster in the order in which they were committed: by the etcd revision of
+// their entries, then by index. It ends with the events that were committed when it began; Follow continues. It holds
+// one page of entries per shard in memory. It yields store.ErrTrimmed if entries of the time asked for are no longer
+// there, and where the first ones were dropped the error tells from when on all are.
 //
-// A selection by Behavior or Status needs the state that the events change. It reads from the beginning, whatever From says, and
-// holds as much in memory as the owners of the shards do. If the beginning was dropped, it reads from the older snapshot; From must
-// then be later than that snapshot, otherwise it yields store.ErrTrimmed.
+// A selection by Behavior or Status needs the state that the events change. It reads from the beginning, whatever From
+// says, and holds as much in memory as the owners of the shards do. If the beginning was dropped, it reads from the
+// older snapshot; From must then be later than that snapshot, otherwise it yields store.ErrTrimmed.
 func (l *Ledger) Replay(ctx context.Context, o ReplayOptions) iter.Seq2[Event, error] {
 	return func(yield func(Event, error) bool) {
 		if err := l.replay(ctx, o, yield); err != nil {
@@ -224,8 +224,8 @@ func (r *Reader) whence(ctx context.Context, begins map[int]uint64, lacks error)
 	return fmt.Errorf("%w: the first entries were dropped; begin at %s or later", store.ErrTrimmed, at)
 }
 
-// matches reports whether an event is selected, its time aside. It folds the event into the state, if there is one, which tells what was
-// known before it.
+// matches reports whether an event is selected, its time aside. It folds the event into the state, if there is one,
+// which tells what was known before it.
 func (o *ReplayOptions) matches(ev *events.Event, state *projection.Shard) (was earlier.Known, is bool, err error) {
 	was = earlier.Make("", "")
 	var t *projection.Task
@@ -315,8 +315,8 @@ func (e StoredEntry) before(o StoredEntry) bool {
 	return cmp.Or(cmp.Compare(e.Revision, o.Revision), cmp.Compare(e.Shard, o.Shard)) < 0
 }
 
-// Decoded decodes the entries of a shard, which must follow each other from number next on; otherwise it yields events.ErrDamaged.
-// It ends with the first error.
+// Decoded decodes the entries of a shard, which must follow each other from number next on; otherwise it yields
+// events.ErrDamaged. It ends with the first error.
 func Decoded(shard int, next uint64, seq iter.Seq2[store.Record, error]) iter.Seq2[StoredEntry, error] {
 	return func(yield func(StoredEntry, error) bool) {
 		for rec, err := range seq {

@@ -35,8 +35,8 @@ func (r *Reader) stillKept(ctx context.Context, shard int, s store.SnapshotInfo)
 	return err != nil || slices.Contains(kept, s)
 }
 
-// Restore reads a snapshot. It wraps events.ErrDamaged if the snapshot is not what the pointer says, and store.ErrTrimmed if a part
-// of it is gone.
+// Restore reads a snapshot. It wraps events.ErrDamaged if the snapshot is not what the pointer says, and
+// store.ErrTrimmed if a part of it is gone.
 func (r *Reader) Restore(ctx context.Context, shard int, s store.SnapshotInfo) (*projection.Shard, error) {
 	fail := func(err error) (*projection.Shard, error) {
 		return nil, fmt.Errorf("snapshot of entry %d of shard %d: %w", s.Entry, shard, err)
@@ -74,8 +74,8 @@ func (r *Reader) sum(ctx context.Context, shard int, s store.SnapshotInfo, each 
 	return events.Hash(sums.Sum(nil)), nil
 }
 
-// Intact returns an error if a snapshot is not stored as it was made. It wraps events.ErrDamaged, or store.ErrTrimmed if a part of it
-// is gone.
+// Intact returns an error if a snapshot is not stored as it was made. It wraps events.ErrDamaged, or store.ErrTrimmed
+// if a part of it is gone.
 func (r *Reader) Intact(ctx context.Context, shard int, s store.SnapshotInfo) error {
 	hash, err := r.sum(ctx, shard, s, func([]byte) error { return nil })
 	if err == nil && hash != s.Hash {
@@ -87,8 +87,8 @@ func (r *Reader) Intact(ctx context.Context, shard int, s store.SnapshotInfo) er
 	return nil
 }
 
-// beginning returns the state that the entries that are left continue: the empty one, or, if the first entries were dropped, the
-// older snapshot.
+// beginning returns the state that the entries that are left continue: the empty one, or, if the first entries were
+// dropped, the older snapshot.
 func (r *Reader) beginning(ctx context.Context, shard int) (*projection.Shard, error) {
 	dropped, err := r.dropped(ctx, shard)
 	if err != nil {

@@ -11,10 +11,10 @@ import (
 	"taskledger/task"
 )
 
-// StateAt returns a task as it was at a time of the owners' clocks, with its parameters and result: the fold of its events
-// up to then. The zero time means now. A finished task that is no longer kept is as its last event left it. It wraps
-// task.ErrNotFound for a time before the task was created or after it was deleted, and store.ErrTrimmed if the beginning
-// of its life is no longer there.
+// StateAt returns a task as it was at a time of the owners' clocks, with its parameters and result: the fold of its
+// events up to then. The zero time means now. A finished task that is no longer kept is as its last event left it. It
+// wraps task.ErrNotFound for a time before the task was created or after it was deleted, and store.ErrTrimmed if the
+// beginning of its life is no longer there.
 func (l *Ledger) StateAt(ctx context.Context, id events.TaskID, at time.Time) (task.Task, error) {
 	t, err := l.FoldAt(ctx, id, at)
 	if err != nil {
@@ -36,8 +36,8 @@ func (l *Ledger) FoldAt(ctx context.Context, id events.TaskID, at time.Time) (pr
 	return f.state(ctx, until, 0)
 }
 
-// StateAfter is StateAt for the moment after the event with the sequence number seq, 1, 2, 3 ..., of the present or last
-// life. It wraps task.ErrNotFound if that life has no such event.
+// StateAfter is StateAt for the moment after the event with the sequence number seq, 1, 2, 3 ..., of the present or
+// last life. It wraps task.ErrNotFound if that life has no such event.
 func (l *Ledger) StateAfter(ctx context.Context, id events.TaskID, seq uint64) (task.Task, error) {
 	f, err := l.life(ctx, id, 0)
 	var last *events.Event
@@ -63,8 +63,8 @@ type absent string
 func (a absent) Error() string      { return string(a) }
 func (absent) Is(target error) bool { return target == task.ErrNotFound }
 
-// state folds the events of the life up to a time or an event; 0 = no such bound. It begins with the first event, or with
-// a milestone.
+// state folds the events of the life up to a time or an event; 0 = no such bound. It begins with the first event, or
+// with a milestone.
 func (f *life) state(ctx context.Context, until events.Millis, seq uint64) (t projection.Task, err error) {
 	fold, at, done, err := f.from(ctx, until, seq)
 	defer done()

@@ -24,9 +24,9 @@ const (
 	forgetConsumer = 30 * time.Second
 )
 
-// ReadArchive implements store.ArchiveReader. It finds the first segment by bisection, unless it was found before, keeps
-// two in memory, and fetches one ahead. It ends at once where nothing is archived from the entry on. What is no segment,
-// and entries that are missing or there twice, wrap events.ErrDamaged; missing ones store.ErrTrimmed, too.
+// ReadArchive implements store.ArchiveReader. It finds the first segment by bisection, unless it was found before,
+// keeps two in memory, and fetches one ahead. It ends at once where nothing is archived from the entry on. What is no
+// segment, and entries that are missing or there twice, wrap events.ErrDamaged; missing ones store.ErrTrimmed, too.
 func (a *Archive) ReadArchive(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		r := &reader{archive: a, shard: shard, from: max(from, 1)}

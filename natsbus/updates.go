@@ -22,10 +22,10 @@ const (
 // Updates implements feed.Source on a durable consumer of JetStream, over a connection that the caller closes
 // afterwards. It says nothing to NATS before the first Next.
 //
-// A consumer that somebody deletes is made again at the first message that is not acknowledged. Nothing is lost, and what
-// was acknowledged behind that message comes again where another attempt finds it deleted. If another program reads the
-// consumer, Next returns feed.ErrShared: once for each time that messages went elsewhere, and again while they do not come
-// back.
+// A consumer that somebody deletes is made again at the first message that is not acknowledged. Nothing is lost, and
+// what was acknowledged behind that message comes again where another attempt finds it deleted. If another program
+// reads the consumer, Next returns feed.ErrShared: once for each time that messages went elsewhere, and again while
+// they do not come back.
 type Updates struct {
 	consumer
 	stop context.CancelFunc
@@ -119,7 +119,8 @@ func (u *Updates) settled() bool {
 	return u.queue.Settled()
 }
 
-// step does what is due, and then waits for something to come, not for long. Next returns its errors. It began at a time.
+// step does what is due, and then waits for something to come, not for long. Next returns its errors. It began at a
+// time.
 func (u *Updates) step(ctx context.Context, began time.Time) error {
 	if ctx.Err() != nil {
 		return u.over(ctx, began)

@@ -33,8 +33,8 @@ func (u *Updates) Ack(ctx context.Context, m feed.Message) error {
 	}
 }
 
-// ackOnce acknowledges a message. If the consumer is gone, it is made again behind that message. Where several wait for an
-// answer, the one that probes asks whether it is gone.
+// ackOnce acknowledges a message. If the consumer is gone, it is made again behind that message. Where several wait for
+// an answer, the one that probes asks whether it is gone.
 func (u *Updates) ackOnce(ctx context.Context, place uint64, probes bool) error {
 	u.acks.RLock()
 	defer u.acks.RUnlock()

@@ -12,8 +12,8 @@ const (
 	mostPause  = 4 * time.Second
 )
 
-// pace has all acknowledgements of a source wait while JetStream takes none: one of them tries again, after a pause that
-// doubles, and the others once that was taken. The zero value has nobody wait.
+// pace has all acknowledgements of a source wait while JetStream takes none: one of them tries again, after a pause
+// that doubles, and the others once that was taken. The zero value has nobody wait.
 type pace struct {
 	mu      sync.Mutex
 	taken   chan struct{} // closed once one is taken; nil = nobody waits for that
@@ -23,8 +23,8 @@ type pace struct {
 	denied  int           // so often, one after the other, JetStream has told the one that tries that there is no stream
 }
 
-// begin waits until an acknowledgement may be tried, or until ctx or closed ends. It reports whether this is the one that
-// is tried for all; then ends or fails has to follow.
+// begin waits until an acknowledgement may be tried, or until ctx or closed ends. It reports whether this is the one
+// that is tried for all; then ends or fails has to follow.
 func (p *pace) begin(ctx context.Context, closed <-chan struct{}) (probes bool) {
 	for {
 		p.mu.Lock()
@@ -62,8 +62,8 @@ func (p *pace) waits() bool {
 	return p.taken != nil
 }
 
-// believes reports whether JetStream may be believed that there is no stream: it says so, too, while it finds its streams
-// after a restart. So the one that tries for all asks again after its pause.
+// believes reports whether JetStream may be believed that there is no stream: it says so, too, while it finds its
+// streams after a restart. So the one that tries for all asks again after its pause.
 func (p *pace) believes(probes bool) bool {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -73,8 +73,8 @@ func (p *pace) believes(probes bool) bool {
 	return probes && p.denied > 1
 }
 
-// fails notes that JetStream did not take an acknowledgement. The pause does not grow where the connection is lost, since
-// a try costs nothing then.
+// fails notes that JetStream did not take an acknowledgement. The pause does not grow where the connection is lost,
+// since a try costs nothing then.
 func (p *pace) fails(probes, lost bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
@@ -89,8 +89,8 @@ func (p *pace) fails(probes, lost bool) {
 	p.probing = p.probing && !probes
 }
 
-// ends notes that an acknowledgement has ended otherwise; took tells that JetStream has taken it. If nobody tries for all
-// any more, one of those that wait does.
+// ends notes that an acknowledgement has ended otherwise; took tells that JetStream has taken it. If nobody tries for
+// all any more, one of those that wait does.
 func (p *pace) ends(probes, took bool) {
 	p.mu.Lock()
 	defer p.mu.Unlock()

@@ -100,8 +100,8 @@ func (u *Updates) prepare(ctx context.Context) (err error) {
 }
 
 // wanted returns how many messages are to be requested. While others are missing that have to come again, a batch of
-// messages is kept back, of 64 MiB. Then one is requested each eighth of the time after which they come again, since the
-// server delivers those before others, and does not tell when they are due. Once one of them has come, all that are
+// messages is kept back, of 64 MiB. Then one is requested each eighth of the time after which they come again, since
+// the server delivers those before others, and does not tell when they are due. Once one of them has come, all that are
 // missing are requested.
 func (u *Updates) wanted() int {
 	h, now := &u.has, time.Now()
@@ -206,8 +206,8 @@ func (u *Updates) settle(ctx context.Context) error {
 	return u.await(missing, is.NumWaiting)
 }
 
-// await notes how many messages are missing. It returns feed.ErrShared if they do not come again, or if somebody else has
-// acknowledged what is here.
+// await notes how many messages are missing. It returns feed.ErrShared if they do not come again, or if somebody else
+// has acknowledged what is here.
 func (u *Updates) await(missing, readers int) error {
 	h := &u.has
 	switch {
@@ -310,8 +310,8 @@ func passedOver(place, floor uint64) error {
 	return &unfitError{fmt.Sprintf(say, place, floor)}
 }
 
-// sameStream returns the place of the last message that the stream has taken. It fails if the stream is not the one that
-// was read before.
+// sameStream returns the place of the last message that the stream has taken. It fails if the stream is not the one
+// that was read before.
 func (u *Updates) sameStream(ctx context.Context) (last uint64, err error) {
 	is, err := u.streamInfo(ctx)
 	if err != nil {
@@ -354,8 +354,8 @@ func (u *Updates) doubt(ctx context.Context, is inorder.State) error {
 	return nil
 }
 
-// gone returns the places of messages that the stream has no more. Where it has removed few between others it lists them;
-// else each message is looked for, which takes so many requests that the next look has to wait.
+// gone returns the places of messages that the stream has no more. Where it has removed few between others it lists
+// them; else each message is looked for, which takes so many requests that the next look has to wait.
 func (u *Updates) gone(ctx context.Context, all []inorder.Delivery[delivered]) (places []uint64, err error) {
 	u.has.look = time.Now().Add(lookAgain)
 	is, err := u.streamInfo(ctx)

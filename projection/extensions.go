@@ -90,8 +90,8 @@ func (s *Shard) Tries(t *Task, now events.Millis) (lost, failed int) {
 }
 
 // State returns the state of the extension that has a record, for the package of its front: settings.Of, journal.Of,
-// items.Of, schedules.Of and works.Of return it by its type. It is the shard's own: read only, until the next Apply. A record that no extension
-// has is without a state: nil.
+// items.Of, schedules.Of and works.Of return it by its type. It is the shard's own: read only, until the next Apply. A
+// record that no extension has is without a state: nil.
 func (s *Shard) State(of events.Record) any {
 	if x := s.extensions.byRecord[of]; x != nil {
 		return x.State

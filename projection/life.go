@@ -58,7 +58,8 @@ func (l *Life) Task() (t Task) {
 	return t
 }
 
-// Mark is a life after one of its events: its fold can go on from there as often as somebody wants. It is never changed.
+// Mark is a life after one of its events: its fold can go on from there as often as somebody wants. It is never
+// changed.
 type Mark struct {
 	now     Task
 	params  events.Payload
@@ -67,8 +68,8 @@ type Mark struct {
 	at      events.Millis
 }
 
-// Mark returns the life as it is now. It reports false before the first event and after Deleted, and for a life of which
-// extensions keep some, as that of a task with a work: its fold begins with the first event.
+// Mark returns the life as it is now. It reports false before the first event and after Deleted, and for a life of
+// which extensions keep some, as that of a task with a work: its fold begins with the first event.
 func (l *Life) Mark() (m *Mark, ok bool) {
 	if l.now == nil || l.shared {
 		return nil, false

@@ -273,8 +273,8 @@ func (s *Shard) NextDue() events.Millis {
 	return 0
 }
 
-// MakeDue moves the tasks whose time has come to the ready order. It is no part of the fold, which has no clock: what is
-// ready is a function of the journal and of the latest time given.
+// MakeDue moves the tasks whose time has come to the ready order. It is no part of the fold, which has no clock: what
+// is ready is a function of the journal and of the latest time given.
 func (s *Shard) MakeDue(now events.Millis) (moved bool) {
 	for t := s.due.first(); t != nil && t.Due <= now; t = s.due.first() {
 		s.count(t, -1)

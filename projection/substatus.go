@@ -5,8 +5,8 @@ import (
 	"taskledger/task"
 )
 
-// Substatus returns the task's substatus at a time, and since when it has it. What is paused, or has no node to run on, is
-// ready all the same: a task knows of itself alone.
+// Substatus returns the task's substatus at a time, and since when it has it. What is paused, or has no node to run on,
+// is ready all the same: a task knows of itself alone.
 func (t *Task) Substatus(now events.Millis) (s task.Substatus, since events.Millis) {
 	since = t.waitsSince()
 	switch s = t.substatus(t.Due <= now); s {

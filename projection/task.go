@@ -145,8 +145,8 @@ func (t *Task) ScheduleNotBefore() events.Millis {
 	return t.Due
 }
 
-// LostNotBefore returns from when on a RUNNING task may run again; 0 for others. Of a running attempt it is a lease after its start, and
-// as an owner serves it a lease after the owner last saw its node.
+// LostNotBefore returns from when on a RUNNING task may run again; 0 for others. Of a running attempt it is a lease
+// after its start, and as an owner serves it a lease after the owner last saw its node.
 func (t *Task) LostNotBefore() events.Millis {
 	switch {
 	case t.Status != task.Running:
@@ -157,8 +157,8 @@ func (t *Task) LostNotBefore() events.Millis {
 	return t.Due
 }
 
-// RecheckNotBefore returns from when on a look at a RUNNING task may show something new; 0 for others. Of a running attempt it comes two
-// thirds of a lease before LostNotBefore.
+// RecheckNotBefore returns from when on a look at a RUNNING task may show something new; 0 for others. Of a running
+// attempt it comes two thirds of a lease before LostNotBefore.
 func (t *Task) RecheckNotBefore() events.Millis {
 	if t.OnNode() {
 		return t.LostNotBefore() - t.Lease + t.Lease/3
@@ -166,8 +166,8 @@ func (t *Task) RecheckNotBefore() events.Millis {
 	return t.LostNotBefore()
 }
 
-// Sight moves the two stamps of a running attempt, in a copy that is served, on to those of a node that was seen at a time. Due, which is
-// 0 in the fold, is then the lost stamp.
+// Sight moves the two stamps of a running attempt, in a copy that is served, on to those of a node that was seen at a
+// time. Due, which is 0 in the fold, is then the lost stamp.
 func (t *Task) Sight(at events.Millis) {
 	if t.OnNode() && at > t.StartedAt {
 		t.Due = at + t.Lease
@@ -185,8 +185,8 @@ func (t *Task) keepUntil() events.Millis {
 	return t.waitsSince().Add(t.Kind.Policy.Retain)
 }
 
-// SharedRun is the run that a submit gets which shares the task as it is: the one that is due or under way, else the one that ended last.
-// Where parameters wait for a further run, it is that one.
+// SharedRun is the run that a submit gets which shares the task as it is: the one that is due or under way, else the
+// one that ended last. Where parameters wait for a further run, it is that one.
 func (t *Task) SharedRun() uint32 {
 	run := t.Runs
 	if !t.Final() {

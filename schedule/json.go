@@ -47,8 +47,8 @@ func (d *duration) UnmarshalText(text []byte) error {
 	return nil
 }
 
-// MarshalJSON writes the definition with the members cron, timezone, behavior, params, overlap, misfire, grace, jitter, start,
-// end, priority, timeout, attempts, keep and pause_on_failure. A grace or keep of 0 is none at all.
+// MarshalJSON writes the definition with the members cron, timezone, behavior, params, overlap, misfire, grace, jitter,
+// start, end, priority, timeout, attempts, keep and pause_on_failure. A grace or keep of 0 is none at all.
 func (d Definition) MarshalJSON() ([]byte, error) {
 	f := Form{
 		Cron:           d.Cron,

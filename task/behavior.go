@@ -9,9 +9,10 @@ import (
 	"taskledger/events"
 )
 
-// Behavior is one kind of work as the engine sees it: parameters and results are JSON text. Plan runs in the process that submits,
-// or, for a submit by name, on a node that has the behavior; Run runs on the node that makes the attempt. The owner of the task's
-// shard calls neither, and may lack the code: it decides by the recorded Policy. behaviors.Bound implements Behavior.
+// Behavior is one kind of work as the engine sees it: parameters and results are JSON text. Plan runs in the process
+// that submits, or, for a submit by name, on a node that has the behavior; Run runs on the node that makes the attempt.
+// The owner of the task's shard calls neither, and may lack the code: it decides by the recorded Policy.
+// behaviors.Bound implements Behavior.
 type Behavior interface {
 	// ID names the behavior: 1 to 48 bytes of [a-z0-9-].
 	ID() string
@@ -19,11 +20,11 @@ type Behavior interface {
 	Types() string
 	// Policy is recorded with every task that is created from then on. Its zero fields select the defaults.
 	Policy() Policy
-	// Plan says which task the parameters are about and when it may start; its error refuses the submit. For a submit by name it
-	// has a second to return.
+	// Plan says which task the parameters are about and when it may start; its error refuses the submit. For a submit
+	// by name it has a second to return.
 	Plan(params []byte, now time.Time) (Plan, error)
-	// Run makes one attempt. ctx ends at the time-out, when the task is cancelled, and when the node must no longer make the attempt;
-	// Run should then return soon. A panic or runtime.Goexit is recorded as a failed attempt.
+	// Run makes one attempt. ctx ends at the time-out, when the task is cancelled, and when the node must no longer
+	// make the attempt; Run should then return soon. A panic or runtime.Goexit is recorded as a failed attempt.
 	Run(ctx context.Context, a Attempt) Outcome
 }
 
@@ -36,9 +37,9 @@ type Failer interface {
 	Failed(a Attempt, e *events.Error) (o Outcome, decided bool)
 }
 
-// Merger is implemented by a behavior that combines the parameters of a further submit with the stored ones. Merge runs where Plan
-// does. What it returns is committed on condition that the stored parameters have not changed meanwhile; otherwise it is called
-// again.
+// Merger is implemented by a behavior that combines the parameters of a further submit with the stored ones. Merge runs
+// where Plan does. What it returns is committed on condition that the stored parameters have not changed meanwhile;
+// otherwise it is called again.
 type Merger interface {
 	// Merge returns the parameters that take the place of the stored ones; its error refuses the submit.
 	Merge(stored, requested []byte) ([]byte, error)
@@ -67,8 +68,8 @@ type Plan struct {
 	// Priority is 0 to 9,223,371; among the ready tasks of the shards of a node the highest starts first. 0 = the
 	// policy's.
 	Priority int64
-	// RunNow is for a task that has ended and will run again later, by a repetition or a retry: if true, the submit makes its next run
-	// due when a new task would be.
+	// RunNow is for a task that has ended and will run again later, by a repetition or a retry: if true, the submit
+	// makes its next run due when a new task would be.
 	RunNow bool
 	// IDLimit bounds the bytes of the id, which a submit may have chosen; 0 = events.MaxIDBytes.
 	IDLimit int64
@@ -104,13 +105,15 @@ type Attempt struct {
 	// recorded, the latest. It returns at once, except that it can wait for up to a second when the network takes
 	// nothing more. note is cut at 256 bytes.
 	Progress func(done, total int64, note string)
-	// Lend gives up the slot of the attempt until takeBack is called, which must happen once: it is for an attempt that waits for
-	// work which may need a slot. engine.Future.Wait under the attempt's context lends the slot by itself.
+	// Lend gives up the slot of the attempt until takeBack is called, which must happen once: it is for an attempt
+	// that waits for work which may need a slot. engine.Future.Wait under the attempt's context lends the slot by
+	// itself.
 	//
-	// takeBack returns at once, even if that makes more attempts go on than the node has slots; no other attempt starts until fewer
-	// slots are used than there are. The attempt keeps its place within the limit of its behavior, and of one behavior a node makes
-	// no more attempts at once than it has slots, those that lend theirs included. So attempts that wait for tasks of other
-	// behaviors leave these room, while attempts that wait for tasks of their own behavior can take all of it.
+	// takeBack returns at once, even if that makes more attempts go on than the node has slots; no other attempt
+	// starts until fewer slots are used than there are. The attempt keeps its place within the limit of its behavior,
+	// and of one behavior a node makes no more attempts at once than it has slots, those that lend theirs included. So
+	// attempts that wait for tasks of other behaviors leave these room, while attempts that wait for tasks of their
+	// own behavior can take all of it.
 	//
 	// Several goroutines may call Lend: the slot is lent until the last of them has taken it back.
 	Lend func() (takeBack func())
@@ -122,20 +125,21 @@ type Attempt struct {
 type Outcome struct {
 	Result []byte        // of a success, JSON text; nil = none
 	Err    *events.Error // nil: success
-	// Wait is the time from the end of the attempt to a repetition or retry, rounded up to milliseconds; 0 or less = none. The clock
-	// of the attempt's node does not change it. The clock of the shard's owner does: the wait is shorter by what that clock steps
-	// ahead meanwhile, or by what the clock of a new owner is ahead of it, and longer in the reverse cases.
+	// Wait is the time from the end of the attempt to a repetition or retry, rounded up to milliseconds; 0 or less =
+	// none. The clock of the attempt's node does not change it. The clock of the shard's owner does: the wait is
+	// shorter by what that clock steps ahead meanwhile, or by what the clock of a new owner is ahead of it, and longer
+	// in the reverse cases.
 	Wait time.Duration
-	// Next is the time of day of a repetition or retry; zero = none. The task is due when the owner's clock shows Next, but not
-	// sooner after the end of the attempt than Next was ahead of the clock of the attempt's node. With both Wait and Next the later
-	// one counts.
+	// Next is the time of day of a repetition or retry; zero = none. The task is due when the owner's clock shows
+	// Next, but not sooner after the end of the attempt than Next was ahead of the clock of the attempt's node. With
+	// both Wait and Next the later one counts.
 	Next   time.Time
 	Snooze time.Duration // above 0: neither success nor failure, run again after this time; the other fields are ignored
 	// Unread says, beside an Err, that the parameters could not be read and nothing was done. While a node is alive
 	// that runs behaviors of other types, as in a rolling release, the attempt is retried by the policy; else the
 	// failure is what the other fields say.
 	Unread bool
-	// Release gives the attempt back, as a node does that stops: it was neither success nor failure nor loss, and nothing is used up. The
-	// task is ready again, for any node, at once or after Wait. The other fields are ignored.
+	// Release gives the attempt back, as a node does that stops: it was neither success nor failure nor loss, and
+	// nothing is used up. The task is ready again, for any node, at once or after Wait. The other fields are ignored.
 	Release bool
 }

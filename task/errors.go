@@ -18,19 +18,21 @@ var (
 	// ErrNotKept reports that the task has ended and retention has removed it, and that its journal entries were
 	// trimmed and not archived.
 	ErrNotKept = errors.New("outcome is no longer kept")
-	// ErrClosed reports that the client or node has stopped, that the future was closed, or that Run was called twice. A call that
-	// is made before Run waits for it, and ends with store.ErrUnavailable if its context ends first.
+	// ErrClosed reports that the client or node has stopped, that the future was closed, or that Run was called twice.
+	// A call that is made before Run waits for it, and ends with store.ErrUnavailable if its context ends first.
 	ErrClosed = errors.New("client is closed")
 	// ErrUnknown reports that a command was sent and not answered: it may have been accepted or not. Submit again
 	// with the same id, or key.
 	ErrUnknown = errors.New("outcome unknown")
-	// ErrNoNode reports that no node has been alive for as long as the caller waits for one, 3 s unless AwaitNodes asks for more. It is the
-	// cause of an error that wraps store.ErrUnavailable or, of a command that had left before that was known, ErrUnknown.
+	// ErrNoNode reports that no node has been alive for as long as the caller waits for one, 3 s unless AwaitNodes
+	// asks for more. It is the cause of an error that wraps store.ErrUnavailable or, of a command that had left before
+	// that was known, ErrUnknown.
 	ErrNoNode = errors.New("no node is alive (one without slots, serve --slots 0, is enough to take tasks)")
-	// ErrOtherRequest reports that the key of a submit stands for another request, of other parameters or options. It comes
-	// with a *StateError: nothing was changed.
+	// ErrOtherRequest reports that the key of a submit stands for another request, of other parameters or options. It
+	// comes with a *StateError: nothing was changed.
 	ErrOtherRequest = errors.New("the request key stands for another request")
-	// ErrNoneSubmitted reports that a request was not submitted because of another one of those that were to be submitted together.
+	// ErrNoneSubmitted reports that a request was not submitted because of another one of those that were to be
+	// submitted together.
 	ErrNoneSubmitted = errors.New("none is submitted")
 	// ErrCancelled matches the Error of a cancelled task, by errors.Is.
 	ErrCancelled = errors.New("task cancelled")
@@ -93,7 +95,8 @@ func (e *StateError) Error() string {
 	return fmt.Sprintf("task %s: %s", e.Task, e.Problem)
 }
 
-// OverloadError reports that a submit was refused for lack of room or time. Nothing was accepted; submit again after RetryAfter.
+// OverloadError reports that a submit was refused for lack of room or time. Nothing was accepted; submit again after
+// RetryAfter.
 type OverloadError struct {
 	Cause      string        // tells people where room or time is lacking
 	RetryAfter time.Duration // how long to wait before the next try

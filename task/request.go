@@ -25,9 +25,9 @@ type ManyOptions struct {
 	// refused for lack of room, or deleted, other requests of the key are told apart only where they meet the tasks
 	// of this one.
 	RequestKey string
-	// AllValid submits nothing if one of the requests breaks a rule or a limit, or its behavior refuses it or is not to be found: that one has
-	// its own error, and the others one that wraps ErrNoneSubmitted. What the owner of a shard refuses, for lack of room or because of the
-	// state of a task, is refused alone all the same.
+	// AllValid submits nothing if one of the requests breaks a rule or a limit, or its behavior refuses it or is not
+	// to be found: that one has its own error, and the others one that wraps ErrNoneSubmitted. What the owner of a
+	// shard refuses, for lack of room or because of the state of a task, is refused alone all the same.
 	AllValid bool
 }
 
@@ -59,9 +59,9 @@ type SubmitOptions struct {
 	// Timeout, Retain, Tags or Deadline is refused with ErrOtherRequest: so a repetition gives Delay, or the same
 	// NotBefore. "" = no key.
 	//
-	// If neither ID nor the behavior's rule names the task, its id derives from the principal, which is the client's name or that of
-	// engine.WithAsker, the behavior and the key: all who repeat a request of one principal, at once or after an answer was lost, meet in one
-	// task. Otherwise the key counts within the task.
+	// If neither ID nor the behavior's rule names the task, its id derives from the principal, which is the client's
+	// name or that of engine.WithAsker, the behavior and the key: all who repeat a request of one principal, at once
+	// or after an answer was lost, meet in one task. Otherwise the key counts within the task.
 	//
 	// A repetition gets the run that the first one was promised, whatever others have made of the task since.
 	//

@@ -112,10 +112,10 @@ func NewWorker(s *Store, group string, handle Handler, o WorkerOptions) (*Worker
 	return &Worker{&repeats, group, handle, o, make(chan struct{}, waitsAtOnce)}, nil
 }
 
-// Run claims and handles items until ctx ends, or the store refuses to be asked: it is closed, or the caller may
-// not. While the owner of the store refuses claims because the two clocks differ, Run says so in the log, and claims
-// again every 10 s. It waits for the handlers, whose contexts end with ctx, and for the updates of those that return in time: at
-// most for the duration of a claim, if the cluster does not answer. It returns nil if ctx has ended.
+// Run claims and handles items until ctx ends, or the store refuses to be asked: it is closed, or the caller may not.
+// While the owner of the store refuses claims because the two clocks differ, Run says so in the log, and claims again
+// every 10 s. It waits for the handlers, whose contexts end with ctx, and for the updates of those that return in time:
+// at most for the duration of a claim, if the cluster does not answer. It returns nil if ctx has ended.
 //
 // When it stops, the items of handlers that fail are released at once. So is an item that was claimed as ctx ended:
 // a claim whose answer was lost is asked again under its key, for 2 s at most. If the cluster does not answer in

@@ -40,11 +40,11 @@
 //
 // # Streams
 //
-// DefineStream declares works whose items are changes, which a source has in an order of its own: Changes fetches what has
-// changed since a token, or a Source pushes messages. One worker processes them, those of a key one after the other. The
-// record of the work has the token of the last change before which none is open, so nothing is passed over when an
-// attempt ends, for whatever reason. A stream stops at the first error unless its rules say something else. RetryLater
-// and Park hand a change, and the later ones of its key, to a task of its own.
+// DefineStream declares works whose items are changes, which a source has in an order of its own: Changes fetches what
+// has changed since a token, or a Source pushes messages. One worker processes them, those of a key one after the
+// other. The record of the work has the token of the last change before which none is open, so nothing is passed over
+// when an attempt ends, for whatever reason. A stream stops at the first error unless its rules say something else.
+// RetryLater and Park hand a change, and the later ones of its key, to a task of its own.
 //
 // # Running it
 //

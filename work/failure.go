@@ -8,8 +8,8 @@ import (
 // CodePanic is the code of an item whose function panicked, for rules and in reports.
 const CodePanic = "panic"
 
-// ItemsError tells that the items of a bucket, or the changes of a stream, could not be had: the iterator failed, or the
-// function of keys did. It fails the attempt.
+// ItemsError tells that the items of a bucket, or the changes of a stream, could not be had: the iterator failed, or
+// the function of keys did. It fails the attempt.
 type ItemsError struct {
 	Partition string // id
 	Stream    bool   // the partition is one: it has one bucket, which nobody knows

@@ -21,7 +21,8 @@ type heldChange struct {
 	Index   int          `json:"index,omitempty"`   // of the change in the message, from 0 on
 	Whole   bool         `json:"whole,omitempty"`   // the message could not be read
 	Message *heldMessage `json:"message,omitempty"` // of Whole
-	// Taken tells, of a message that is held by its place alone, when its source took it: another message has another time.
+	// Taken tells, of a message that is held by its place alone, when its source took it: another message has another
+	// time.
 	Taken time.Time `json:"taken,omitzero"`
 }
 

@@ -24,7 +24,8 @@ const (
 	lagEvery = 10 * time.Second
 	// maxAhead bounds the changes that are processed and not passed, because one before them is open.
 	maxAhead = 10_000
-	// maxHeld bounds the keys that are taken for held: with more of them the record is asked which are, half as many at most.
+	// maxHeld bounds the keys that are taken for held: with more of them the record is asked which are, half as many
+	// at most.
 	maxHeld = 2 * MaxHolds
 )
 
@@ -258,8 +259,8 @@ const (
 	holdsAlone
 )
 
-// move records what is new, with as many of the wanted holds as a move takes. Where there is no room for those, what was
-// processed before them is recorded alone, and then the holds, which end the stream unless there is room by then.
+// move records what is new, with as many of the wanted holds as a move takes. Where there is no room for those, what
+// was processed before them is recorded alone, and then the holds, which end the stream unless there is room by then.
 func (m *mover) move(ctx context.Context, last bool) error {
 	ctx, done := lasting(ctx)
 	defer done()

@@ -234,8 +234,9 @@ func (r *pushed[P, C]) arrivals(ctx context.Context) iter.Seq2[*arrival[C], erro
 	}
 }
 
-// next returns the next message. While the source is away it asks again, and that time does not count for Idle. Nor does
-// that in which the source keeps messages back, or does not know whether it has any: it is given twice the time then.
+// next returns the next message. While the source is away it asks again, and that time does not count for Idle. Nor
+// does that in which the source keeps messages back, or does not know whether it has any: it is given twice the time
+// then.
 func (r *pushed[P, C]) next(ctx context.Context) (m feed.Message, err error) {
 	said := false
 	for idle := r.Idle; ; idle = max(r.Idle, min(2*idle, longestWait)) {

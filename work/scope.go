@@ -37,8 +37,8 @@ func Run(ctx context.Context) (Info, bool) {
 // Permit counts the item that ctx belongs to, before something is done that a Threshold limits. The permit is durable
 // when Permit returns nil: then it may be done. It belongs to the item, that is to its bucket and key, and without a
 // key to its ordinal in the bucket: if the item is processed again, after a loss or by a rule, it is permitted again
-// and not counted twice. So items of one bucket that have the same key count once, all together. Full and Simulate count
-// apart.
+// and not counted twice. So items of one bucket that have the same key count once, all together. Full and Simulate
+// count apart.
 //
 // With the limit n, n items are permitted; for one more Permit returns a *ThresholdError, and so it does for each one
 // after it, and the work ends. Any error of Permit ends the attempt, whatever Process returns, and the item is not

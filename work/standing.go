@@ -8,16 +8,16 @@ import (
 // standsFreely bounds how often in a row a source may tell one position without being slowed down.
 const standsFreely = 10
 
-// standing slows down a source that tells one position in a row, as one that polls may, without ever coming to an end. The
-// zero value has heard nothing.
+// standing slows down a source that tells one position in a row, as one that polls may, without ever coming to an end.
+// The zero value has heard nothing.
 type standing struct {
 	token string
 	times int
 	at    time.Time // when it was heard last
 }
 
-// again waits before a position is heard again, until a second has passed since it was heard, and reports whether that is
-// so for the first time.
+// again waits before a position is heard again, until a second has passed since it was heard, and reports whether that
+// is so for the first time.
 func (s *standing) again(ctx context.Context, position bool, token string) (slowed bool) {
 	if !position || token != s.token {
 		*s = standing{}

@@ -24,9 +24,9 @@ type Change[C any] struct {
 }
 
 // Stream is a partition whose items are changes that a source has in an order of its own. P is the type of the
-// parameters of the work, C that of the value of a change, which has to travel as JSON. One worker processes it, and its
-// functions may be called concurrently unless something else is said. A stream has either Changes, which fetches what
-// has changed behind a token, or Source and Convert, to which messages are pushed.
+// parameters of the work, C that of the value of a change, which has to travel as JSON. One worker processes it, and
+// its functions may be called concurrently unless something else is said. A stream has either Changes, which fetches
+// what has changed behind a token, or Source and Convert, to which messages are pushed.
 type Stream[P, C any] struct {
 	// ID names the stream in reports, as that of a Partition does.
 	ID string
@@ -41,8 +41,8 @@ type Stream[P, C any] struct {
 	MoveToken bool
 	// Batch is the number of changes after which a run ends, 0 = it ends with its source. Imprecise has none.
 	Batch int64
-	// Idle is the time without a message after which the run of a pushed stream ends, 0 = it goes on. It counts while every
-	// message is acknowledged that has come, and while the source knows that no other one waits.
+	// Idle is the time without a message after which the run of a pushed stream ends, 0 = it goes on. It counts while
+	// every message is acknowledged that has come, and while the source knows that no other one waits.
 	Idle time.Duration
 	// Threads is the number of changes that are processed at the same time, 1 to MaxThreads. 0 stands for 1.
 	Threads int64

@@ -9,9 +9,9 @@ import (
 	"taskledger/events"
 )
 
-// vagueNames names the changes of a run that are to be held where others may have their token: by the token and what they
-// are, and which of those that are equal it is. All attempts of a run fetch the same changes, so each finds the names of
-// those before, in whatever order they come. The zero value has named nothing.
+// vagueNames names the changes of a run that are to be held where others may have their token: by the token and what
+// they are, and which of those that are equal it is. All attempts of a run fetch the same changes, so each finds the
+// names of those before, in whatever order they come. The zero value has named nothing.
 type vagueNames struct {
 	mu    sync.Mutex
 	named map[[sha256.Size]byte]int

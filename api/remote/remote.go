@@ -2,8 +2,8 @@
 //
 // A Client implements operations.Client, as operations.Direct does in a process that is itself a client of the store.
 // It sends each request once. An error names the operation and wraps what the engine would have returned: what was not
-// sent, or only asked, is store.ErrUnavailable, and a change that was sent and not answered is task.ErrUnknown. What the
-// API has no route for wraps ErrNoRoute, and says where to do it instead.
+// sent, or only asked, is store.ErrUnavailable, and a change that was sent and not answered is task.ErrUnknown. What
+// the API has no route for wraps ErrNoRoute, and says where to do it instead.
 package remote
 
 import (

@@ -127,7 +127,8 @@ func (u *UI) makeLink(c *api.Call) error {
 	return c.JSON(http.StatusOK, Link{path, u.cfg.Now().Add(sessions.LinkFor).UTC()})
 }
 
-// LinkPath returns the path of a link that begins a session once, with the secret of a token; "" = nobody has the secret.
+// LinkPath returns the path of a link that begins a session once, with the secret of a token; "" = nobody has the
+// secret.
 func (u *UI) LinkPath(secret string) string {
 	code := u.sessions.Link(secret)
 	if code == "" {

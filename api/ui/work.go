@@ -221,7 +221,8 @@ type strip struct {
 	X, Width    float64
 }
 
-// Strip cuts the buckets of a partition by what became of them. The order of buckets is not told, only how many they are.
+// Strip cuts the buckets of a partition by what became of them. The order of buckets is not told, only how many they
+// are.
 func (w *workPage) Strip(p progress.Partition) (parts []strip) {
 	b := p.Buckets
 	if b.Total == 0 {

@@ -2,7 +2,8 @@ package view
 
 import "taskledger/events"
 
-// The words for the modes of partitions, for why buckets are returned, for what a reset forgets, and for the forms of streams.
+// The words for the modes of partitions, for why buckets are returned, for what a reset forgets, and for the forms of
+// streams.
 var (
 	workModes = []string{
 		events.ModeFull:     "full",

@@ -16,6 +16,6 @@
 //
 // A duration is a text such as "1m30s". Except for noop, a submit with fields other than these is refused.
 //
-// The options of a node hold for that node alone, and a task runs on any node that has its behavior: give all of them the
-// same options, since a refusal is final.
+// The options of a node hold for that node alone, and a task runs on any node that has its behavior: give all of them
+// the same options, since a refusal is final.
 package builtin

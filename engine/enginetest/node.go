@@ -9,8 +9,8 @@
 //		n.RequireSubmitted(t, "notify")
 //	}
 //
-// Below testing/synctest a node of Memory runs in virtual time: Advance lets hours pass, each in half a second. A node of
-// Files does not, since it writes files.
+// Below testing/synctest a node of Memory runs in virtual time: Advance lets hours pass, each in half a second. A node
+// of Files does not, since it writes files.
 //
 // Golden compares what happened to a task with a file, and RequireSame runs the attempts of an exported history again
 // with changed code. The package links no server.
@@ -83,8 +83,8 @@ func StartWith(t testing.TB, cfg local.Config, behaviors ...task.Behavior) *Node
 }
 
 // Await waits until the run of a task has ended, for a minute, and returns the task: with its result, or the error with
-// which it failed for good. It fails the test where there is no such task, and where the run has not ended by then, as one
-// that waits for its next attempt.
+// which it failed for good. It fails the test where there is no such task, and where the run has not ended by then, as
+// one that waits for its next attempt.
 func (n *Node) Await(t testing.TB, id events.TaskID) task.Task {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), patience)

@@ -186,8 +186,8 @@ func (n *Node) lookBeside(cfg *Config, id string) (a *filearchive.Archive, begin
 // with Err. Whoever means to go on closes the node and starts another one.
 func (n *Node) Done() <-chan struct{} { return n.done }
 
-// Err returns why the node has ended by itself; nil while it runs, and after Close alone. It wraps store.ErrBroken where
-// nobody knows what became of a write of the files or of the Journal.
+// Err returns why the node has ended by itself; nil while it runs, and after Close alone. It wraps store.ErrBroken
+// where nobody knows what became of a write of the files or of the Journal.
 func (n *Node) Err() error {
 	select {
 	case <-n.done:

@@ -83,8 +83,8 @@ func (a *Archive) createFile(shard int) (*file, error) {
 	return a.openFile(shard)
 }
 
-// openFile reads the file of a shard, a record at a time, since it grows for ever. It changes nothing, and fails where the
-// file may not be written.
+// openFile reads the file of a shard, a record at a time, since it grows for ever. It changes nothing, and fails where
+// the file may not be written.
 func (a *Archive) openFile(shard int) (*file, error) {
 	f := &file{shard: shard, name: fileName(shard), of: a}
 	opened, size, err := a.layer.Open(f.name, disk.ToWrite)

@@ -124,9 +124,9 @@ func (a *Archive) occupy(dir string, unlocked bool) error {
 }
 
 // OpenToRead opens the archive in a directory without changing anything there. Any number of readers share it; to
-// archive fails. It wraps ErrInUse while somebody may archive there, fs.ErrNotExist where nobody ever has, and what else
-// Open wraps. An archive without its file lock, as a copy may be that leaves out empty files, is read all the same:
-// whoever reads it has the lock of the store beside it, without which nobody archives.
+// archive fails. It wraps ErrInUse while somebody may archive there, fs.ErrNotExist where nobody ever has, and what
+// else Open wraps. An archive without its file lock, as a copy may be that leaves out empty files, is read all the
+// same: whoever reads it has the lock of the store beside it, without which nobody archives.
 func OpenToRead(dir, cluster string) (*Archive, error) {
 	unlock, err := disk.LockToRead(dir, isFile)
 	if errors.Is(err, disk.ErrNoLock) {

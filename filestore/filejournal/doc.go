@@ -74,8 +74,8 @@
 // synced when that was written, or that it was closed and where the log ends. Where it is open and the id is another
 // one, or none, the machine has stopped meanwhile; an opportunistic journal then says that entries may be lost, also
 // when it is opened again, until the store has noted it. Under the same id it says so where a part of a sector of the
-// last segment is zeros, which no crash of a process leaves, before that is cut off, and where it could not make durable
-// what it had found. Its sum is the CRC-32C of the same JSON without it.
+// last segment is zeros, which no crash of a process leaves, before that is cut off, and where it could not make
+// durable what it had found. Its sum is the CRC-32C of the same JSON without it.
 //
 // # Making room
 //

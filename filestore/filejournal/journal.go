@@ -147,7 +147,8 @@ func (j *Journal) writeSome(all []*write) (int, error) {
 }
 
 // encode adds the record of one of some entries, those before which are written with it. It refuses an entry that does
-// not follow the last one of its shard: once that is written, no journal with it can be opened. The caller holds writing.
+// not follow the last one of its shard: once that is written, no journal with it can be opened. The caller holds
+// writing.
 func (j *Journal) encode(buf []byte, all []*write, at int) ([]byte, error) {
 	e := &all[at].entry
 	if next := j.next(all[:at], e.Shard); e.Number != next {

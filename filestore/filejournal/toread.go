@@ -16,8 +16,8 @@ var ErrNoLock = disk.ErrNoLock
 
 // OpenToRead opens the journal in a directory without changing anything there, also where that cannot be changed. Any
 // number of readers share it. What a crash has left at its end is passed over. It wraps ErrInUse while somebody may
-// write to it, fs.ErrNotExist where there is no journal, ErrNoLock, ErrFormat, or events.ErrDamaged with the name of the
-// file. The caller closes it.
+// write to it, fs.ErrNotExist where there is no journal, ErrNoLock, ErrFormat, or events.ErrDamaged with the name of
+// the file. The caller closes it.
 func OpenToRead(dir string) (*Journal, error) {
 	unlock, err := disk.LockToRead(dir, isFile)
 	if err != nil {

@@ -154,9 +154,9 @@ func (l *Logs) Begin() error {
 	return nil
 }
 
-// Check reads the logs in a directory as Open does, and changes nothing there; that there are none is no error. It wraps
-// what Open wraps. Logs without their file lock are read all the same: whoever checks them has the lock of the store
-// beside them, without which nobody writes there.
+// Check reads the logs in a directory as Open does, and changes nothing there; that there are none is no error. It
+// wraps what Open wraps. Logs without their file lock are read all the same: whoever checks them has the lock of the
+// store beside them, without which nobody writes there.
 func Check(dir, cluster string) error {
 	unlock, err := disk.LockToRead(dir, isSegment)
 	switch {

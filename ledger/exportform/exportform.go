@@ -47,8 +47,8 @@ type Line struct {
 	Checkpoint string       `json:"checkpoint,omitempty"`
 }
 
-// AsWritten reports whether text is exactly what an export writes for the line that was read from it. JSON and base64 allow other texts of
-// the same meaning, and names without one.
+// AsWritten reports whether text is exactly what an export writes for the line that was read from it. JSON and base64
+// allow other texts of the same meaning, and names without one.
 func AsWritten(line any, text []byte) bool {
 	again, err := json.Marshal(line)
 	return err == nil && bytes.Equal(again, text)

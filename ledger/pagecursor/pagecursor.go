@@ -25,13 +25,13 @@ type Cursor struct {
 	Ref     events.Ref // newest first: the first event of the next page; oldest first: the last event of this one
 	Seq     uint64     // of that event
 	Last    events.Ref // the last event of its life, as far as that had come
-	// Behavior and Node hold what is known after the event at Ref, so that the next page need not look for it. Whoever holds
-	// a cursor can make another one: they prove nothing. "" = it is not known, or no attempt runs.
+	// Behavior and Node hold what is known after the event at Ref, so that the next page need not look for it. Whoever
+	// holds a cursor can make another one: they prove nothing. "" = it is not known, or no attempt runs.
 	Behavior, Node string
 }
 
-// String returns the cursor as callers get it: base64url of an array [kind, version, cluster, task, newest, ref, seq, last,
-// behavior, node].
+// String returns the cursor as callers get it: base64url of an array [kind, version, cluster, task, newest, ref, seq,
+// last, behavior, node].
 func (c Cursor) String() string {
 	var w wire.Writer
 	w.Array(10)
@@ -48,7 +48,8 @@ func (c Cursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(w.B)
 }
 
-// Parse reads what String returned. It refuses a cursor of another cluster, task or order than want is of, with a *store.InvalidError.
+// Parse reads what String returned. It refuses a cursor of another cluster, task or order than want is of, with a
+// *store.InvalidError.
 func Parse(text string, want Cursor) (Cursor, error) {
 	if len(text) > maxBytes {
 		return refuse("of %d bytes, a cursor has %d at most", len(text), maxBytes)

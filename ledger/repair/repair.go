@@ -1,9 +1,11 @@
-// Package repair finds keys in the store that are not where they belong, and removes those that can be removed without loss. Most of
-// all it is for what is stored behind the last sound entry of a journal, and so keeps its shard from being served.
+// Package repair finds keys in the store that are not where they belong, and removes those that can be removed without
+// loss. Most of all it is for what is stored behind the last sound entry of a journal, and so keeps its shard from
+// being served.
 //
-// An entry is sound if it decodes, carries its own number and shard, and continues the hash chain. What is stored behind the last
-// sound entry may stop the shard, since no owner appends past it. It is removed only if it is not an entry that belongs there and
-// nothing shows that one was there. Whatever may be an entry stays, and its Stray says what has to be restored.
+// An entry is sound if it decodes, carries its own number and shard, and continues the hash chain. What is stored
+// behind the last sound entry may stop the shard, since no owner appends past it. It is removed only if it is not an
+// entry that belongs there and nothing shows that one was there. Whatever may be an entry stays, and its Stray says
+// what has to be restored.
 package repair
 
 import (
@@ -63,9 +65,9 @@ type Members interface {
 	ReadMembers(ctx context.Context) (store.Membership, error)
 }
 
-// Repair finds keys that are not where they belong: those that are stored behind the last sound entry of a shard's journal, node keys
-// without a lease, and keys of shards that the cluster does not have. It reads each journal from its first entry on,
-// and can be called while nodes run.
+// Repair finds keys that are not where they belong: those that are stored behind the last sound entry of a shard's
+// journal, node keys without a lease, and keys of shards that the cluster does not have. It reads each journal from its
+// first entry on, and can be called while nodes run.
 //
 // With Options.Remove it removes those node keys, and those keys of a journal that are no entry: they cannot be read,
 // belong elsewhere, or do not follow the entry before, and nothing shows that an entry was there. A committed last
@@ -281,8 +283,8 @@ func (j *judge) consider(k store.StoredKey) {
 	j.found = append(j.found, s)
 }
 
-// ofAnotherRelease reports whether data that cannot be decoded may be an entry nevertheless: its version is unknown, or it is whole
-// and something in it is unknown.
+// ofAnotherRelease reports whether data that cannot be decoded may be an entry nevertheless: its version is unknown, or
+// it is whole and something in it is unknown.
 func ofAnotherRelease(data []byte, err error) bool {
 	_, damaged := events.Survey(data, func([]byte) {})
 	return errors.Is(err, events.ErrVersion) || damaged == nil

@@ -108,8 +108,8 @@ type restored struct {
 // short reports whether the archive has lost its end, so that its entries and those of the journal do not meet.
 func (j *restored) short() bool { return j.archived.Entry != 0 && j.archived.Entry+1 < j.first }
 
-// restored gives up what followed the end of a journal, unless it may still be there. It returns nil where a shard is served of which
-// nothing tells that anything is missing: its owner goes on from there.
+// restored gives up what followed the end of a journal, unless it may still be there. It returns nil where a shard is
+// served of which nothing tells that anything is missing: its owner goes on from there.
 func (r Journals) restored(ctx context.Context, j *restored) (*Stray, error) {
 	var err error
 	if j.covered, err = r.covered(ctx, j.shard); err != nil {

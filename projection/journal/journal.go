@@ -46,8 +46,8 @@ func (l Loss) String() string {
 	return text
 }
 
-// filled reports whether a store has filled the place of what it may have lost, up to the entry that the loss names. The
-// reason then ends with the numbers.
+// filled reports whether a store has filled the place of what it may have lost, up to the entry that the loss names.
+// The reason then ends with the numbers.
 func (l *Loss) filled() bool {
 	var first, last uint64
 	at := strings.LastIndex(l.Reason, ": entries ")

@@ -17,7 +17,8 @@ const cursorVersion = 1
 // maxCursor bounds the text of a cursor: with a key for each of 256 shards it is shorter.
 const maxCursor = 16 << 10
 
-// Cursor is where a list goes on: in each shard with the tasks whose keys are smaller than one, which is the same in most of them.
+// Cursor is where a list goes on: in each shard with the tasks whose keys are smaller than one, which is the same in
+// most of them.
 type Cursor struct {
 	Cluster string // its id
 	From    []Key  // by shard; the zero Key = there is nothing more
@@ -48,8 +49,8 @@ func (c Cursor) Behind(shard int) bool {
 //
 //	[1, cluster, filter, shards, [[at, shard, ref, [shard, ...]], ...], sum]
 //
-// with the digest of the filter, the number of shards, each key with the shards in which the list goes on there, and the CRC-32 of all
-// bytes before it, in four bytes.
+// with the digest of the filter, the number of shards, each key with the shards in which the list goes on there, and
+// the CRC-32 of all bytes before it, in four bytes.
 func (c Cursor) Text(f task.Filter) string {
 	var keys []Key
 	shards := map[Key][]int{}
@@ -89,8 +90,8 @@ func appendSum(b []byte) []byte {
 
 var errGarbled = errors.New("it is none, or was altered")
 
-// ParseCursor reads what Text returned for the filter, in a cluster of so many shards, whose id is not compared where it is "". No text is the
-// cursor of the first page.
+// ParseCursor reads what Text returned for the filter, in a cluster of so many shards, whose id is not compared where
+// it is "". No text is the cursor of the first page.
 func ParseCursor(text string, f task.Filter, shards int, cluster string) (c Cursor, err error) {
 	if text == "" {
 		return Begin(f, shards), nil

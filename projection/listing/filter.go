@@ -1,8 +1,9 @@
-// Package listing says what a list of tasks is: which tasks match, in which order they come, where a list goes on, and how the owner of
-// a shard finds its part. It is pure.
+// Package listing says what a list of tasks is: which tasks match, in which order they come, where a list goes on, and
+// how the owner of a shard finds its part. It is pure.
 //
-// A list is ordered by creation, newest first, over all shards. Time never runs back within a shard, so that the tasks of a shard are in
-// the order of their Keys, and a Key says where the list goes on in every shard, whatever was created, changed or deleted meanwhile.
+// A list is ordered by creation, newest first, over all shards. Time never runs back within a shard, so that the tasks
+// of a shard are in the order of their Keys, and a Key says where the list goes on in every shard, whatever was
+// created, changed or deleted meanwhile.
 package listing
 
 import (

@@ -41,15 +41,15 @@ func (k Key) In(shard int) Place {
 	return Place{Until: k.At - 1}
 }
 
-// Place is where a search in a shard goes on: with the tasks that were created by events before Before, and not later than Until; 0 is
-// no bound.
+// Place is where a search in a shard goes on: with the tasks that were created by events before Before, and not later
+// than Until; 0 is no bound.
 type Place struct {
 	Before events.Ref
 	Until  events.Millis
 }
 
-// Key is greater than the keys of the tasks with which a search goes on that has looked at something, and not greater than those of what it
-// has looked at.
+// Key is greater than the keys of the tasks with which a search goes on that has looked at something, and not greater
+// than those of what it has looked at.
 func (p Place) Key(shard int) Key { return Key{p.Until, shard, p.Before} }
 
 // holds reports whether the search goes on with a task, or has passed it.

@@ -19,8 +19,8 @@ type Found struct {
 	Head   uint64             // number of the last entry of the shard
 }
 
-// Look searches a shard from a place on for at most limit tasks that match. It looks at no more than most, and at nothing more once stop,
-// asked after every stretch of tasks, says so.
+// Look searches a shard from a place on for at most limit tasks that match. It looks at no more than most, and at
+// nothing more once stop, asked after every stretch of tasks, says so.
 func Look(s *projection.Shard, f task.Filter, from Place, limit, most int, stop func() bool) Found {
 	m := matcherOf(f)
 	if f.Work {
@@ -111,8 +111,8 @@ func (m *matcher) sought(from Place) projection.Sought {
 	return of
 }
 
-// Matches reports whether a filter selects a task as callers get it, which does not tell whether it has a work: one that
-// was listed by that is taken for one that has.
+// Matches reports whether a filter selects a task as callers get it, which does not tell whether it has a work: one
+// that was listed by that is taken for one that has.
 func Matches(f task.Filter, t *task.Task) bool {
 	m := matcherOf(f)
 	return t.CreatedAt >= m.createdFrom && m.matches(&projection.Task{

@@ -9,7 +9,8 @@ import (
 	"taskledger/events"
 )
 
-// fold applies the next event of a schedule. An error says why the state does not allow it; the state is then as it was.
+// fold applies the next event of a schedule. An error says why the state does not allow it; the state is then as it
+// was.
 func (s *Schedules) fold(ev *events.Event) error {
 	name, err := events.ScheduleOf(ev.Task)
 	if err != nil {

@@ -16,8 +16,8 @@ import (
 //	               [busy until, catch up, corrected at, paused until, gave up], [by, reason, since, failed], [from, to, next, ticks, left, by, since]]
 //	scheduleruns  [id, name of the schedule, life, what made it, flags, bytes]
 //
-// The flag of a schedule is 1 for one that has ended. The arrays of a pause and of a backfill are empty where there is none. The flags of
-// a run are 1 for one that has not ended and 2 for one that is cancelled.
+// The flag of a schedule is 1 for one that has ended. The arrays of a pause and of a backfill are empty where there is
+// none. The flags of a run are 1 for one that has not ended and 2 for one that is cancelled.
 func (s *Schedules) sections() []extension.Section {
 	return []extension.Section{
 		{Name: "schedules", List: s.list, Read: s.read},

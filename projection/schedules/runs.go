@@ -17,8 +17,8 @@ func TickRun(name string, tick events.Millis) events.TaskID {
 	return runID(name, events.TickPrefix, tick)
 }
 
-// FillRun returns the id of the run of a tick in a backfill. One whose id is taken, by the run of an earlier backfill, say,
-// has the other id, which tells when its backfill began.
+// FillRun returns the id of the run of a tick in a backfill. One whose id is taken, by the run of an earlier backfill,
+// say, has the other id, which tells when its backfill began.
 func FillRun(name string, tick, again events.Millis) events.TaskID {
 	id := runID(name, events.FillPrefix, tick)
 	if again != 0 {

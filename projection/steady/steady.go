@@ -51,8 +51,8 @@ func (c *Clock) cut(now events.Millis) events.Millis {
 	return max(now-c.time-MaxGap, 0)
 }
 
-// Since returns how much of the time counts that has passed from an entry on, given as that of the entry, until now, the
-// time of the last entry or of the next one. Beyond Longest it may be more.
+// Since returns how much of the time counts that has passed from an entry on, given as that of the entry, until now,
+// the time of the last entry or of the next one. Beyond Longest it may be more.
 func (c *Clock) Since(at, now events.Millis) events.Millis {
 	passed := now - at
 	if c == nil {

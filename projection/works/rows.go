@@ -22,10 +22,11 @@ const permitsARow = 1000
 //	workers      [id of the work, number, life, active, lost, failed, bytes]
 //	workpermits  [id of the work, [bucket, counter, item ...]]
 //
-// with partitions as in WorkPlanned. The flags of a work are 1 for one that is planned, 2 for a run over failed buckets,
-// 4 for one whose task has ended with SUCCESS since, 8 for one whose task waits for its workers, 16 for one whose task
-// has ended and 32 for one whose counters were reset since an attempt of its task began. The losses and
-// failures behind the buckets are of the work's own task; what follows them is missing in snapshots of before. A part is
+// with partitions as in WorkPlanned. The flags of a work are 1 for one that is planned, 2 for a run over failed
+// buckets, 4 for one whose task has ended with SUCCESS since, 8 for one whose task waits for its workers, 16 for one
+// whose task has ended and 32 for one whose counters were reset since an attempt of its task began. The losses and
+// failures behind the buckets are of the work's own task; what follows them is missing in snapshots of before. A part
+// is
 //
 //	[[started, ended, moved, busy, busy from], [expected], [done, failed, skipped], total, ended, [counter ...], spanned, buckets that failed,
 //	 failed, taken]

@@ -2,8 +2,8 @@ package works
 
 import "taskledger/events"
 
-// A precise stream has one bucket, which never ends, so its permits are forgotten by stages: those of a stage follow one
-// another until so many changes are passed as may have come behind one that is open.
+// A precise stream has one bucket, which never ends, so its permits are forgotten by stages: those of a stage follow
+// one another until so many changes are passed as may have come behind one that is open.
 const (
 	stageChanges = 10_000
 	stagesKept   = 3
@@ -15,8 +15,8 @@ func (w *Work) precise() bool {
 	return plan != nil && plan.Form == events.FormPrecise && w.Stream != nil
 }
 
-// firstStage returns the first number under which permits of a bucket are remembered, and lastStage that of those that are
-// granted now. It is the one of the bucket, but for a precise stream.
+// firstStage returns the first number under which permits of a bucket are remembered, and lastStage that of those that
+// are granted now. It is the one of the bucket, but for a precise stream.
 func (w *Work) firstStage(bucket uint64) uint64 {
 	if !w.precise() {
 		return bucket
@@ -41,9 +41,9 @@ func (w *Work) Permitted(counter int, bucket, item uint64) bool {
 	return false
 }
 
-// nextStage begins a stage once as many changes are passed as one has. A change whose permit was granted before the last
-// two stages is passed: when the first of these began it may not have been known to the attempt, when the second did it
-// was, and since then more were passed than may be ahead of one that is open.
+// nextStage begins a stage once as many changes are passed as one has. A change whose permit was granted before the
+// last two stages is passed: when the first of these began it may not have been known to the attempt, when the second
+// did it was, and since then more were passed than may be ahead of one that is open.
 func (s *Works) nextStage(of *Work) {
 	if !of.precise() {
 		return

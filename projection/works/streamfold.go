@@ -52,8 +52,8 @@ func (w *Work) mayHold(b *events.ChangeHeld) error {
 	return nil
 }
 
-// whole reports whether the tasks of all holds were seen. Where the events of the stream's own task alone are folded, none
-// is, and so no delete of a hold.
+// whole reports whether the tasks of all holds were seen. Where the events of the stream's own task alone are folded,
+// none is, and so no delete of a hold.
 func (s *Stream) whole() bool {
 	for _, h := range s.holds {
 		if h.Life == 0 {
@@ -129,8 +129,8 @@ func (s *Works) moveToken(of *Work, b *events.TokenMoved, now events.Millis) {
 }
 
 // leavesBehind reports whether a move of a pushed stream, which has no token, tells that each message is acknowledged
-// that was there when the attempt began. What has ended attempts before is one of those. Open alone would not do: others
-// are acknowledged before a message that ends each attempt.
+// that was there when the attempt began. What has ended attempts before is one of those. Open alone would not do:
+// others are acknowledged before a message that ends each attempt.
 func (w *Work) leavesBehind(b *events.TokenMoved) bool {
 	_, plan := w.Part()
 	return plan.Form == events.FormPushed && b.Items != (events.ItemCounts{}) && (b.Open == 0 || b.Oldest > w.open[0].Since)

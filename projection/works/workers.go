@@ -219,7 +219,8 @@ func (s *Works) forgot(t extension.Task) {
 	}
 }
 
-// holds reports whether a finished task is a worker of a work that is there, has a hold, or a work with a token or holds.
+// holds reports whether a finished task is a worker of a work that is there, has a hold, or a work with a token or
+// holds.
 func (s *Works) holds(t extension.Task) bool {
 	if len(s.byParent) == 0 {
 		return false
@@ -232,9 +233,9 @@ func (s *Works) holds(t extension.Task) bool {
 	return works || has
 }
 
-// returnBytes bounds what the event that returns a bucket takes besides the id of its work: batches are reckoned so much
-// larger for each attempt that ends. The id is no longer than that of the task, and stands in what a command reckons for its
-// events beyond what they take, as a second event of a cancelled work does.
+// returnBytes bounds what the event that returns a bucket takes besides the id of its work: batches are reckoned so
+// much larger for each attempt that ends. The id is no longer than that of the task, and stands in what a command
+// reckons for its events beyond what they take, as a second event of a cancelled work does.
 const returnBytes = 64
 
 // endBytes declares what ended adds to an entry: nothing in a shard without works.
@@ -245,8 +246,8 @@ func (s *Works) endBytes() int {
 	return returnBytes
 }
 
-// ended returns the bucket of an attempt that has ended, and those of all workers where a run of the work's own task has
-// ended.
+// ended returns the bucket of an attempt that has ended, and those of all workers where a run of the work's own task
+// has ended.
 func (s *Works) ended(t extension.Task, ev *events.Event) []events.Event {
 	if len(s.byParent) == 0 {
 		return nil

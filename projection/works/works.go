@@ -277,8 +277,8 @@ func (w *Work) Has(worker uint32) *Open {
 // after a loss is longer, unless a policy begins with a longer one.
 const longAttempt = events.Millis(time.Hour / time.Millisecond)
 
-// goesOn reports whether the attempt of a worker has had the bucket of a stream for so long, at a time, that those before
-// it count no more. A stream may have neither an end nor changes for years.
+// goesOn reports whether the attempt of a worker has had the bucket of a stream for so long, at a time, that those
+// before it count no more. A stream may have neither an end nor changes for years.
 func (w *Work) goesOn(worker uint32, now events.Millis) bool {
 	_, plan := w.Part()
 	has := w.Has(worker)

@@ -2,12 +2,12 @@
 // with their numbers, hashes, bytes and revisions, snapshots, what waits to be given up, and the archive. Nodes
 // leave theirs behind: sessions, owners and mailboxes.
 //
-// A copy that was stopped is marked in the store that takes it, which is refused to everybody else, and goes on when it is
-// made again: what is there is compared with the source, and what is missing is added. Before the mark goes, the whole
-// copy is read back, and its fold is compared with its snapshots.
+// A copy that was stopped is marked in the store that takes it, which is refused to everybody else, and goes on when it
+// is made again: what is there is compared with the source, and what is missing is added. Before the mark goes, the
+// whole copy is read back, and its fold is compared with its snapshots.
 //
-// Numbers, ids and fencing tokens go on where the source ends. Revisions, and with them epochs, go on far above those of
-// the source, so that one which the source gives after the copy was made is not given by the copy, too.
+// Numbers, ids and fencing tokens go on where the source ends. Revisions, and with them epochs, go on far above those
+// of the source, so that one which the source gives after the copy was made is not given by the copy, too.
 package transfer
 
 import (

@@ -79,10 +79,11 @@ type Limited interface {
 // Marked is a source that tells how far it is acknowledged, for the case that it forgets that itself: a consumer is
 // deleted, say. The stream records the mark.
 type Marked interface {
-	// Mark names the place before which everything is acknowledged, in at most 4 KiB; "" = it is not known. It does not wait.
+	// Mark names the place before which everything is acknowledged, in at most 4 KiB; "" = it is not known. It does
+	// not wait.
 	Mark() string
-	// Resume tells, before the first Next, the mark that was recorded last; "" = none was. It is for a source that does not
-	// know itself where it goes on.
+	// Resume tells, before the first Next, the mark that was recorded last; "" = none was. It is for a source that
+	// does not know itself where it goes on.
 	Resume(mark string)
 }
 
@@ -104,6 +105,6 @@ var (
 	ErrShared = errors.New("another program reads this source")
 )
 
-// MaxMessageBytes limits the data and the headers of a message, unless its source is Limited. Whoever reads the source takes
-// a message above the limit as one that came with ErrTooLarge.
+// MaxMessageBytes limits the data and the headers of a message, unless its source is Limited. Whoever reads the source
+// takes a message above the limit as one that came with ErrTooLarge.
 const MaxMessageBytes = 1 << 20

@@ -27,10 +27,10 @@ const (
 type Stream interface {
 	// Position returns where the partition under way begins.
 	Position(ctx context.Context) (Position, error)
-	// Move records all of a Move, or at most some of its Holds, which come again: an entry takes so many. If there are Freed
-	// keys, their holds have ended, and the attempt processes the changes that it wanted to append itself before it moves
-	// again, with the Fence of the answer. After an error it moves again only if that is a *store.InvalidError or of package
-	// task, which tell that nothing else was recorded.
+	// Move records all of a Move, or at most some of its Holds, which come again: an entry takes so many. If there are
+	// Freed keys, their holds have ended, and the attempt processes the changes that it wanted to append itself before
+	// it moves again, with the Fence of the answer. After an error it moves again only if that is a
+	// *store.InvalidError or of package task, which tell that nothing else was recorded.
 	Move(ctx context.Context, m Move) (Moved, error)
 	// Held is for the attempt of a hold's task. It takes how many changes of the hold the attempt has processed since it
 	// last asked, and returns those that are left, in their order: at most MaxHeldBytes of them. None: the hold has
@@ -51,8 +51,8 @@ type Position struct {
 	Open  int64 // changes that were told last to be known and not processed
 }
 
-// FieldHolds is the field of a store.InvalidError by which a record refuses a Move for whose holds it has no room, if the
-// Move tells more than those. One of holds alone ends the stream.
+// FieldHolds is the field of a store.InvalidError by which a record refuses a Move for whose holds it has no room, if
+// the Move tells more than those. One of holds alone ends the stream.
 const FieldHolds = "holds"
 
 // Move tells what became of changes since the last Move of the attempt.

@@ -1,5 +1,6 @@
-// Package jobs runs changes of all tasks that a filter selects, in the memory of one node, for pages that begin them and
-// look on: a job outlives the request that began it, and ends with its node. A job that has ended is kept for an hour.
+// Package jobs runs changes of all tasks that a filter selects, in the memory of one node, for pages that begin them
+// and look on: a job outlives the request that began it, and ends with its node. A job that has ended is kept for an
+// hour.
 package jobs
 
 import (

@@ -1,5 +1,5 @@
-// Package sessions keeps who has logged in to the dashboard of one node, in memory: a session ends by logout, after some
-// hours in which it was not used, with its token, and with the process.
+// Package sessions keeps who has logged in to the dashboard of one node, in memory: a session ends by logout, after
+// some hours in which it was not used, with its token, and with the process.
 package sessions
 
 import (

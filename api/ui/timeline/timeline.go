@@ -1,5 +1,5 @@
-// Package timeline lays out the life of a task: its attempts as bars to scale, a lane for each node, and above them a lane
-// with its waits, each a phase of its own. It draws nothing: a template makes SVG of the numbers. It is pure.
+// Package timeline lays out the life of a task: its attempts as bars to scale, a lane for each node, and above them a
+// lane with its waits, each a phase of its own. It draws nothing: a template makes SVG of the numbers. It is pure.
 package timeline
 
 import (

@@ -203,8 +203,8 @@ func (q *Queue[T]) First() (place uint64, ok bool) {
 	return place, true
 }
 
-// Restart tells at which place a source has to begin that has forgotten all deliveries, and prepares for what it delivers
-// from there on. ok is false if that place is unknown.
+// Restart tells at which place a source has to begin that has forgotten all deliveries, and prepares for what it
+// delivers from there on. ok is false if that place is unknown.
 func (q *Queue[T]) Restart() (place uint64, ok bool) {
 	if place, ok = q.First(); !ok {
 		return 0, false
