@@ -39,10 +39,12 @@ type Client interface {
 	GetLinear(ctx context.Context, id events.TaskID) (task.Task, error)
 }
 
-// Options say how the tasks are changed. All may be zero.
+// Options says how the tasks are changed. The zero value changes them from the first one on.
 type Options struct {
-	Cursor string // goes on after a Report that had it, with the same filter, operation and DryRun
-	DryRun bool   // changes nothing
+	// Cursor is the cursor of the last Report, behind which Each goes on, with the same filter, operation and DryRun;
+	// "" = it begins anew.
+	Cursor string
+	DryRun bool   // true changes nothing, and only counts
 	Reason string // of task.Cancel
 }
 
@@ -50,10 +52,14 @@ type Options struct {
 type Report struct {
 	Matched int64 `json:"matched"` // tasks that the filter has selected: the sum of the others, but in a dry run
 	Changed int64 `json:"changed"`
-	Refused int64 `json:"refused"` // the state of the task forbids it
-	Left    int64 `json:"left"`    // the task has another event since the operation began, and is left as it is; a cancel leaves what Each says
-	Gone    int64 `json:"gone"`    // the task was deleted or forgotten since it was listed
-	Failed  int64 `json:"failed"`  // it is not known what became of the task, or it could not be asked for; the cursor stays before it
+	Refused int64 `json:"refused"` // tasks whose state forbids the change
+	// Left counts tasks that were left as they are, since they have had another event since the operation began; Each
+	// says which ones task.Cancel leaves.
+	Left int64 `json:"left"`
+	Gone int64 `json:"gone"` // tasks that were deleted or forgotten since they were listed
+	// Failed counts tasks of which nobody knows whether they were changed, or whose change could not be asked for;
+	// the cursor stays before them.
+	Failed int64 `json:"failed"`
 
 	Problems []error        `json:"-"` // the first refusals and failures
 	Missing  []task.Missing `json:"-"` // shards that the last page lacks

@@ -11,7 +11,7 @@ import (
 // the client or node that sent the command asked itself.
 type Asker struct {
 	Principal   string // who asked; "" = the principal of the client or node that sent the command
-	RequestID   string // by which the caller finds the request in logs; it has nothing to do with the request id of a submit
+	RequestID   string // names the request in the caller's logs; it is no request key
 	Traceparent string // of W3C Trace Context
 }
 

@@ -56,7 +56,7 @@ type Started struct {
 	Node    string // session id
 	Attempt uint32 // 1, 2, 3 ... within the life
 	Offer   uint64 // number of the offer it answers; 0: the owner started it on its own node
-	Lease   Millis // the TTL of the node's session, as a duration: the recheck stamp is At+Lease/3, the lost stamp At+Lease
+	Lease   Millis // TTL of the node's session: the recheck stamp is At+Lease/3, the lost stamp At+Lease
 }
 
 // Progressed records the last report of a running attempt about itself.

@@ -20,7 +20,7 @@ type VerifyOptions struct {
 	// owner answers, Against compares with the archive, too, and entries that are in neither make the Verification
 	// Unknown.
 	Archive  bool
-	Against  []Checkpoint                  // the entries that they name must have the hashes that they name, and have led to the states
+	Against  []Checkpoint                  // checkpoints that the hashes and the states must agree with
 	Progress func(shard int, entry uint64) // called for every entry that was applied; nil = none
 }
 

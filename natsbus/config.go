@@ -45,7 +45,7 @@ type Config struct {
 	// those of TLS.
 	Authorities func() (*x509.CertPool, error)
 	Creds       string // path of a NATS credentials file; default: none
-	NKey        string // path of a file that holds the seed of an nkey: the server's challenge is signed with it; default: none
+	NKey        string // path of a file with the seed of an nkey, which signs the server's challenge; default: none
 	Name        string // shown by the server's monitoring; default "taskledger"
 
 	Log *slog.Logger // default: slog.Default()
