@@ -69,6 +69,13 @@ func (b *Failed) check() error {
 	return nil
 }
 
+func (b *Described) check() error {
+	if b.Deadline < 0 {
+		return fmt.Errorf("deadline %d, want 0 or later", b.Deadline)
+	}
+	return CheckTags(b.Tags)
+}
+
 func (b *Merged) check() error       { return b.Terms.check() }
 func (b *Joined) check() error       { return b.Terms.check() }
 func (b *AcceptedLoss) check() error { return checkLoss(b.Entry, b.Reason) }

@@ -254,7 +254,9 @@ func drawBody(t *rapid.T, text *rapid.Generator[string]) events.Body {
 		return b
 	case events.KindDescribed:
 		tags := rapid.SliceOfNDistinct(rapid.StringMatching(`[A-Za-z0-9._:/=+@-]{1,64}`), 0, events.MaxTags, rapid.ID).Draw(t, "tags")
-		slices.Sort(tags)
+		if slices.Sort(tags); len(tags) == 0 {
+			tags = nil
+		}
 		return &events.Described{Tags: tags, Deadline: drawItemTime(t)}
 	default:
 		t.Fatalf("no generator for %s", kind)
@@ -284,7 +286,7 @@ func drawWork(t *rapid.T) *events.WorkPlanned {
 			p.Buckets, p.Workers = 1, 1
 			p.MovesToken = p.Mode != events.ModeFull && rapid.Bool().Draw(t, "moves token")
 		} else if rapid.Bool().Draw(t, "rules") {
-			p.Rules = drawBytes(t)
+			p.Rules = append([]byte(nil), drawBytes(t)...) // what is empty is stored as nothing
 		}
 		if rapid.Bool().Draw(t, "threshold") {
 			p.Thresholds = []events.WorkThreshold{{Counter: drawCounter(t), Limit: rapid.Uint64().Draw(t, "limit")}}

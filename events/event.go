@@ -129,6 +129,12 @@ type Merged struct {
 // Joined records a submit that shares the task as it is, so that the same request is known when it comes again.
 type Joined struct{ Terms *Terms } // nil = as before
 
+// Described records the tags of a task, and the deadline of the run that a submit begins. It replaces both.
+type Described struct {
+	Tags     []string // in order, each once
+	Deadline Millis   // of the run; 0 = none
+}
+
 // Suspended keeps a task from starting; a running attempt goes on.
 type Suspended struct{ Reason string }
 
@@ -156,6 +162,7 @@ func (*Resumed) Kind() Kind         { return KindResumed }
 func (*CancelRequested) Kind() Kind { return KindCancelRequested }
 func (*Deleted) Kind() Kind         { return KindDeleted }
 func (*Joined) Kind() Kind          { return KindJoined }
+func (*Described) Kind() Kind       { return KindDescribed }
 
 func (b *Created) payload() Payload        { return b.Params }
 func (*Started) payload() Payload          { return nil }
@@ -172,6 +179,7 @@ func (*Resumed) payload() Payload          { return nil }
 func (*CancelRequested) payload() Payload  { return nil }
 func (*Deleted) payload() Payload          { return nil }
 func (*Joined) payload() Payload           { return nil }
+func (*Described) payload() Payload        { return nil }
 func (b *Suspended) encode(w *wire.Writer) { w.Array(1); w.Text(b.Reason) }
 func (*Resumed) encode(w *wire.Writer)     { w.Array(0) }
 func (*Deleted) encode(w *wire.Writer)     { w.Array(0) }
@@ -185,6 +193,12 @@ func (b *Progressed) encode(w *wire.Writer) {
 	w.Int(b.Done)
 	w.Int(b.Total)
 	w.Text(b.Note)
+}
+
+func (b *Described) encode(w *wire.Writer) {
+	w.Array(2)
+	EncodeTags(w, b.Tags)
+	w.Int(int64(b.Deadline))
 }
 
 func (b *Succeeded) encode(w *wire.Writer)       { w.Array(2); w.Int(int64(b.Next)); w.Uint(uint64(b.Run)) }
@@ -243,6 +257,11 @@ func (b *Lost) decode(r *wire.Reader, _ Payload) {
 func (b *Released) decode(r *wire.Reader, _ Payload) {
 	r.ArrayOf(2)
 	b.Until, b.Node = Millis(r.Int()), r.Text()
+}
+
+func (b *Described) decode(r *wire.Reader, _ Payload) {
+	r.ArrayOf(2)
+	b.Tags, b.Deadline = DecodeTags(r), Millis(r.Int())
 }
 
 func (b *Merged) decode(r *wire.Reader, p Payload) {

@@ -1,24 +1,11 @@
 package projection
 
-import (
-	"container/heap"
-
-	"taskledger/events"
-)
+import "container/heap"
 
 // deadlines holds the tasks whose run has a deadline, the earliest first.
 type deadlines struct {
 	tasks  []*Task // a binary heap
 	places map[*Task]int
-}
-
-// NextDeadline returns the earliest deadline of a run, and its task; nil = no run has one.
-func (s *Shard) NextDeadline() (*Task, events.Millis) {
-	if len(s.deadlines.tasks) == 0 {
-		return nil, 0
-	}
-	t := s.deadlines.tasks[0]
-	return t, t.Deadline()
 }
 
 // keep gives the task its place by its deadline, or takes it out where there is none.

@@ -16,22 +16,6 @@ func describe(tags []string, deadline events.Millis) *Description {
 	return &Description{tags, deadline}
 }
 
-// Tags returns the tags of the task, in order. They are the task's own: read only.
-func (t *Task) Tags() []string {
-	if t.About == nil {
-		return nil
-	}
-	return t.About.Tags
-}
-
-// Deadline returns when the run of the task fails unless it has ended; 0 = it has no deadline.
-func (t *Task) Deadline() events.Millis {
-	if t.About == nil {
-		return 0
-	}
-	return t.About.Deadline
-}
-
 // bytes counts what the description adds to a task in a snapshot.
 func (d *Description) bytes() int64 {
 	if d == nil {

@@ -22,7 +22,9 @@ func sampleDescribed(t tb) *projection.Shard {
 	return j.state
 }
 
-func TestGolden_DescribedTasksAreStoredAsEver(t *testing.T) { golden(t, "described", sampleDescribed(t)) }
+func TestGolden_DescribedTasksAreStoredAsEver(t *testing.T) {
+	golden(t, "described", sampleDescribed(t))
+}
 
 func TestDescribed_DeadlineIsThatOfARunAndTagsStay(t *testing.T) {
 	s := sampleDescribed(t)

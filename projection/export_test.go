@@ -13,7 +13,7 @@ func (s *Shard) Since(at, now events.Millis) events.Millis { return s.steady.Sin
 func (s *Shard) Kinds() (kinds, groups int) { return len(s.kinds), len(s.groups) }
 
 // Nodes returns how many nodes the shard keeps something of.
-func (s *Shard) Nodes() int { return len(s.running) }
+func (s *Shard) Nodes() int { return len(s.running.byNode) }
 
 // WrapSoon lets the numbers of places wrap around after so many more tasks. Nothing may be in the queues.
 func (s *Shard) WrapSoon(behavior string, after uint32) {

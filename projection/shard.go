@@ -33,8 +33,7 @@ type Shard struct {
 	due       queue
 	held      queue // finished tasks that are kept for their requests
 	pinned    queue // finished tasks that an extension holds
-	running   map[string]*queue
-	attempts  map[events.Ref]*Task // running, by Started: few, so that they are found without a search among all
+	running   running
 	deadlines deadlines
 	kinds     map[kindKey]*Kind
 	names     name.Table        // of nodes that have run tasks
@@ -51,6 +50,12 @@ type Shard struct {
 	extensions extensions
 }
 
+// running holds the tasks of which an attempt runs.
+type running struct {
+	byNode  map[string]*queue
+	byStart map[events.Ref]*Task // few, so that they are found without a search among all
+}
+
 // NewShard returns the state before the first entry.
 func NewShard(id int) *Shard {
 	s := &Shard{
@@ -59,8 +64,7 @@ func NewShard(id int) *Shard {
 		due:       queue{rank: rankDue, before: byCreation},
 		held:      queue{rank: rankEnded, before: byOutcome},
 		failed:    failures{queue: queue{rank: rankKeepUntil, before: byOutcome}},
-		running:   map[string]*queue{},
-		attempts:  map[events.Ref]*Task{},
+		running:   running{byNode: map[string]*queue{}, byStart: map[events.Ref]*Task{}},
 		deadlines: deadlines{places: map[*Task]int{}},
 		kinds:     map[kindKey]*Kind{},
 		names:     name.Table{},
@@ -178,7 +182,7 @@ func (s *Shard) lift(t *Task) {
 	case t.in == nil:
 		return
 	case t.OnNode():
-		delete(s.attempts, t.Started)
+		delete(s.running.byStart, t.Started)
 	case t.in == &t.Kind.group.finished:
 		s.retention.add(t.Kind.group, -1)
 	}
@@ -190,7 +194,7 @@ func (s *Shard) place(t *Task, now events.Millis) {
 	switch {
 	case t.OnNode():
 		s.runningOn(t.Node).add(t)
-		s.attempts[t.Started] = t
+		s.running.byStart[t.Started] = t
 	case t.Final() && s.heldBack(t):
 		s.pinned.add(t)
 	case t.Final() && s.holds(t):
@@ -210,12 +214,12 @@ func (s *Shard) place(t *Task, now events.Millis) {
 }
 
 func (s *Shard) runningOn(node string) *queue {
-	q := s.running[node]
+	q := s.running.byNode[node]
 	if q == nil {
 		// Only now, so that a node with one task at a time does not get a queue anew for each.
-		maps.DeleteFunc(s.running, func(_ string, q *queue) bool { return q.len() == 0 })
+		maps.DeleteFunc(s.running.byNode, func(_ string, q *queue) bool { return q.len() == 0 })
 		q = &queue{}
-		s.running[node] = q
+		s.running.byNode[node] = q
 	}
 	return q
 }
@@ -233,13 +237,22 @@ func (s *Shard) delist(t *Task) {
 	s.leave(t.Kind)
 }
 
+// NextDeadline returns the earliest deadline of a run, and its task; nil = no run has one.
+func (s *Shard) NextDeadline() (*Task, events.Millis) {
+	if len(s.deadlines.tasks) == 0 {
+		return nil, 0
+	}
+	t := s.deadlines.tasks[0]
+	return t, t.Deadline()
+}
+
 // Task returns a task, Attempt that of an attempt which is not over, by its Started; nil = none. Both are read
 // only, until the next Apply.
 func (s *Shard) Task(id events.TaskID) *Task      { return s.tasks[id] }
-func (s *Shard) Attempt(started events.Ref) *Task { return s.attempts[started] }
+func (s *Shard) Attempt(started events.Ref) *Task { return s.running.byStart[started] }
 
 // Attempts yields the tasks of which an attempt runs, in no order.
-func (s *Shard) Attempts() iter.Seq[*Task] { return maps.Values(s.attempts) }
+func (s *Shard) Attempts() iter.Seq[*Task] { return maps.Values(s.running.byStart) }
 
 // Lives reports whether a task that is held was created by an event.
 func (s *Shard) Lives(created events.Ref) bool { return s.created.has(created) }
@@ -345,7 +358,7 @@ func (s *Shard) Readies() iter.Seq[*Task] {
 
 // Running yields the tasks that run on a node, in no order; the shard must not change meanwhile.
 func (s *Shard) Running(node string) iter.Seq[*Task] {
-	if q := s.running[node]; q != nil {
+	if q := s.running.byNode[node]; q != nil {
 		return q.all()
 	}
 	return func(func(*Task) bool) {}
@@ -354,7 +367,7 @@ func (s *Shard) Running(node string) iter.Seq[*Task] {
 // RunningNodes returns the nodes on which tasks run, sorted.
 func (s *Shard) RunningNodes() []string {
 	var nodes []string
-	for node, q := range s.running {
+	for node, q := range s.running.byNode {
 		if q.len() > 0 {
 			nodes = append(nodes, node)
 		}

@@ -513,8 +513,8 @@ func TestRestorer_RefusesAnotherVersionAndAnUnknownSectionByName(t *testing.T) {
 			top[inCounts] = append(top[inCounts].([]any), []any{"forecasts", 3})
 			return top
 		},
-		"array of 3 values expected, found 4":   func(top []any) []any { return longer(t, top, "kinds", 3) },
-		"array of 5 values expected, found 6":   func(top []any) []any { return longer(t, top, "senders", 5) },
+		"array of 3 values expected, found 4": func(top []any) []any { return longer(t, top, "kinds", 3) },
+		"array of 5 values expected, found 6": func(top []any) []any { return longer(t, top, "senders", 5) },
 	} {
 		_, err := restored([][]byte{encoded(t, change(generic(t, part)))})
 		if !errors.Is(err, projection.ErrSnapshot) || !errors.Is(err, events.ErrVersion) || !strings.Contains(err.Error(), want) {

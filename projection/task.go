@@ -131,6 +131,22 @@ func (t *Task) Repeats() bool {
 	return t.RunEnded && t.Due != 0 && t.waited().Since == 0 && (t.Status == task.Success || t.Status == task.Failure)
 }
 
+// Tags returns the tags of the task, in order. They are the task's own: read only.
+func (t *Task) Tags() []string {
+	if t.About == nil {
+		return nil
+	}
+	return t.About.Tags
+}
+
+// Deadline returns when the run of the task fails unless it has ended; 0 = it has no deadline.
+func (t *Task) Deadline() events.Millis {
+	if t.About == nil {
+		return 0
+	}
+	return t.About.Deadline
+}
+
 // OnNode reports that an attempt runs.
 func (t *Task) OnNode() bool { return t.Node != "" }
 

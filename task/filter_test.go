@@ -23,13 +23,13 @@ func TestParse_ReadsEachFieldOnce(t *testing.T) {
 func TestFilter_SetsWhatTextNames(t *testing.T) {
 	var f task.Filter
 	for field, text := range map[string]string{"status": "FAILURE", "substatus": "final", "behavior": "work", "affinity": "a", "affinity-prefix": "a", "node": "n",
-		"creator": "ada", "work": "true", "created-from": "2026-11-23T00:00:00Z", "created-to": "2026-11-24T00:00:00Z", "ended-from": "2026-11-23T00:00:00Z", "ended-to": "2026-11-24T00:00:00Z"} {
+		"creator": "ada", "tag": "nightly", "work": "true", "created-from": "2026-11-23T00:00:00Z", "created-to": "2026-11-24T00:00:00Z", "ended-from": "2026-11-23T00:00:00Z", "ended-to": "2026-11-24T00:00:00Z"} {
 		if err := f.Set(field, text); err != nil {
 			t.Error(err)
 		}
 	}
 	from, to := time.Date(2026, 11, 23, 0, 0, 0, 0, time.UTC), time.Date(2026, 11, 24, 0, 0, 0, 0, time.UTC)
-	want := task.Filter{Status: task.Failure, Substatus: task.SubFinal, Behavior: "work", Affinity: "a", AffinityPrefix: "a", Node: "n", Creator: "ada", Work: true,
+	want := task.Filter{Status: task.Failure, Substatus: task.SubFinal, Behavior: "work", Affinity: "a", AffinityPrefix: "a", Node: "n", Creator: "ada", Tag: "nightly", Work: true,
 		CreatedFrom: from, CreatedTo: to, EndedFrom: from, EndedTo: to}
 	if f != want {
 		t.Errorf("set %+v, want %+v", f, want)
@@ -38,10 +38,10 @@ func TestFilter_SetsWhatTextNames(t *testing.T) {
 		t.Errorf("%s: %s", field, problem)
 	}
 	names, values := task.FilterFields()
-	if len(names) != 12 || len(values) != len(names) {
+	if len(names) != 13 || len(values) != len(names) {
 		t.Errorf("fields %v, %v", names, values)
 	}
-	for field, text := range map[string]string{"color": "red", "status": "DONE", "substatus": "none", "behavior": "No Behavior", "affinity": "", "created-from": "yesterday", "work": "false"} {
+	for field, text := range map[string]string{"color": "red", "status": "DONE", "substatus": "none", "behavior": "No Behavior", "affinity": "", "created-from": "yesterday", "work": "false", "tag": "a b"} {
 		if err := f.Set(field, text); err == nil || !strings.Contains(err.Error(), field) {
 			t.Errorf("%s=%s: %v", field, text, err)
 		}

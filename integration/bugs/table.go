@@ -169,6 +169,9 @@ var decisions = []Bug{
 	{"join refused because a node cannot read its record", "engine/internal/command/submit.go", []Edit{
 		{` && d.forbids(events.KindJoined) == ""`, ""},
 	}, commandPkg, "TestSubmit_ThatJoinsWorksWhileANodeCannotReadJoined"},
+	{"deadline that ends nothing", "engine/internal/deadlines/deadlines.go", []Edit{
+		{"	o.overdue = true\n", "	o.overdue = false\n"},
+	}, engine, "TestDeadline_EndsARunThatWaits"},
 	{"shard given up because there is no room to say what joins must read", "engine/internal/shard/storefull.go", []Edit{
 		{"for errors.Is(err, store.ErrFull) && ctx.Err() == nil {", "for errors.Is(err, store.ErrFull) && false {"},
 	}, shardPkg, "TestFull_AnOwnerWaitsUntilItCanSayWhatNodesMustRead"},

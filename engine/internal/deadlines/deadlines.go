@@ -15,47 +15,56 @@ const tryAgain events.Millis = 1000
 
 // atOwner is the extension of the owner of a shard.
 type atOwner struct {
-	state *projection.Shard
-	retry events.Millis // nothing is ended before; 0 = it may be
+	state   *projection.Shard
+	overdue bool          // a deadline has passed, and nothing was decided since
+	retry   events.Millis // nothing is ended before; 0 = it may be
 }
 
-// AtOwner is the extension of owners.
+// AtOwner returns the extension of an owner.
 func AtOwner(state *projection.Shard) shard.Extension {
 	o := &atOwner{state: state}
 	return shard.Extension{
 		NextDue: o.nextDue,
-		MakeDue: func(now events.Millis) bool { return o.overdue(now) != nil },
+		MakeDue: o.makeDue,
 		Decide:  o.decide,
 		Tell:    tell,
 	}
 }
 
+// nextDue returns no time while it is the next turn that decides: that may have to wait.
 func (o *atOwner) nextDue() events.Millis {
 	_, due := o.state.NextDeadline()
-	if due == 0 {
+	if due == 0 || o.overdue {
 		return 0
 	}
 	return max(due, o.retry)
 }
 
-// overdue returns a task whose deadline has passed; nil = none, or it is to be tried again later.
-func (o *atOwner) overdue(now events.Millis) *projection.Task {
-	t, due := o.state.NextDeadline()
-	if t == nil || max(due, o.retry) > now {
-		return nil
+func (o *atOwner) makeDue(now events.Millis) (moved bool) {
+	if due := o.nextDue(); due == 0 || due > now {
+		return false
 	}
-	return t
+	o.overdue = true
+	return true
 }
 
 // decide ends the runs that are overdue, within the budget.
 func (o *atOwner) decide(d *command.Decider, b command.Budget) {
-	for ended := 0; ended < b.Items && !d.EntryFull() && d.Err == nil && (ended == 0 || !b.Over()); ended++ {
-		t := o.overdue(d.Now)
-		if t == nil {
+	if !o.overdue {
+		return
+	}
+	o.overdue = false
+	if !d.MayRecord(events.KindFailed) {
+		o.retry = d.Now + tryAgain
+		return
+	}
+	for ended := 0; ; ended++ {
+		t, due := o.state.NextDeadline()
+		switch {
+		case due == 0 || due > d.Now || d.Err != nil:
 			return
-		}
-		if !d.MayRecord(events.KindFailed) {
-			o.retry = d.Now + tryAgain
+		case ended == b.Items || d.EntryFull() || ended > 0 && b.Over():
+			o.retry = d.Now + 1
 			return
 		}
 		end(d, t)

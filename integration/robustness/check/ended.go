@@ -12,7 +12,7 @@ import (
 const graceMs = 2000
 
 // checkEnded holds that no task that somebody was promised a run of waits or runs at the end, unless something keeps it
-// from running, and that those that have ended did so in time.
+// from running, that those that have ended did so in time, and that no run has outlasted its deadline.
 func (c *checker) checkEnded() {
 	paused := c.pausedAtTheEnd()
 	ends := events.Millis(c.run.Info.EndWall)
@@ -24,6 +24,9 @@ func (c *checker) checkEnded() {
 	for _, t := range c.sorted() {
 		c.checkBound(t)
 		s := t.last()
+		if t.known() && s.overdue(ripe) && !c.stepped() {
+			c.accuse(ended, t, 0, "at the end its run goes on, %d ms after its deadline", ends-s.deadline)
+		}
 		if !t.known() || !t.promised() || slices.Contains(paused, s.behavior) || !s.stuck(ripe) {
 			continue
 		}

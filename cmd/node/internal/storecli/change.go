@@ -104,7 +104,7 @@ func (t *Terminal) claim() *cobra.Command {
 its new id. It prints nothing where no task is available.`,
 		Args: flags.Arguments,
 	}
-	c.Flags().DurationVar(&duration, "duration", time.Minute, "how long the task is the caller's: 1ms to 24h")
+	c.Flags().DurationVar(&duration, "duration", item.DefaultDuration, "how long the task is the caller's: 1ms to 24h")
 	c.Flags().DurationVar(&wait, "wait", 0, "how long to wait for a task, 1m at most; 0s = not at all")
 	c.Flags().Int64SliceVar(&depends, "depends", nil, "`ids` of tasks that have to be there")
 	c.Flags().Lookup("depends").DefValue = "" // the help would show brackets

@@ -14,35 +14,6 @@ const (
 	MaxTagBytes = 64
 )
 
-// Described records the tags of a task, and the deadline of the run that a submit begins. It replaces both.
-type Described struct {
-	Tags     []string // in order, each once
-	Deadline Millis   // of the run; 0 = none
-}
-
-// Kind implements Body.
-func (*Described) Kind() Kind { return KindDescribed }
-
-func (*Described) payload() Payload { return nil }
-
-func (b *Described) encode(w *wire.Writer) {
-	w.Array(2)
-	EncodeTags(w, b.Tags)
-	w.Int(int64(b.Deadline))
-}
-
-func (b *Described) decode(r *wire.Reader, _ Payload) {
-	r.ArrayOf(2)
-	b.Tags, b.Deadline = DecodeTags(r), Millis(r.Int())
-}
-
-func (b *Described) check() error {
-	if b.Deadline < 0 {
-		return fmt.Errorf("deadline %d, want 0 or later", b.Deadline)
-	}
-	return CheckTags(b.Tags)
-}
-
 // EncodeTags writes tags as an array of texts.
 func EncodeTags(w *wire.Writer, tags []string) {
 	w.Array(len(tags))
@@ -51,14 +22,9 @@ func EncodeTags(w *wire.Writer, tags []string) {
 	}
 }
 
-// DecodeTags reads what EncodeTags wrote. Of more than MaxTags it reads none, and fails.
+// DecodeTags reads what EncodeTags wrote; whether a task can have the tags is for CheckTags to say.
 func DecodeTags(r *wire.Reader) (tags []string) {
-	n := r.Array()
-	if n > MaxTags {
-		r.Fail("%d tags exceed the limit of %d", n, MaxTags)
-		return nil
-	}
-	for range n {
+	for n := r.Array(); n > 0 && r.Err() == nil; n-- {
 		tags = append(tags, r.Text())
 	}
 	return tags
