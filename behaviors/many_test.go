@@ -3,6 +3,7 @@ package behaviors_test
 import (
 	"errors"
 	"math"
+	"reflect"
 	"testing"
 	"time"
 
@@ -13,14 +14,14 @@ import (
 
 func TestSubmitMany_HandsOverAllThatCanTravelInOrder(t *testing.T) {
 	number, to := behaviors.Define[float64, int]("number", nil), &recorder{err: store.ErrUnavailable}
-	o := task.SubmitOptions{Delay: time.Minute, Priority: 2}
+	o := task.SubmitOptions{Delay: time.Minute, Priority: 2, Tags: []string{"nightly"}}
 	all := number.SubmitMany(t.Context(), to, []float64{1, math.NaN(), 3}, o)
 	if len(all) != 3 || len(to.requests) != 2 ||
 		string(to.requests[0].Params) != "1" || string(to.requests[1].Params) != "3" {
 		t.Fatalf("%d results, requests %+v", len(all), to.requests)
 	}
 	for _, q := range to.requests {
-		if q.SubmitOptions != o || q.Behavior.ID() != "number" || to.many != (task.ManyOptions{}) {
+		if !reflect.DeepEqual(q.SubmitOptions, o) || q.Behavior.ID() != "number" || to.many != (task.ManyOptions{}) {
 			t.Errorf("request %+v of %+v", q, to.many)
 		}
 	}
