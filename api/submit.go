@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"net/http"
+	"slices"
 	"strings"
 	"time"
 
@@ -139,7 +140,7 @@ func (s *Submit) options(by *token.Token) (o task.SubmitOptions, err error) {
 
 // checkTags refuses tags that no task has.
 func checkTags(tags []string) error {
-	if n := len(tags); n > events.MaxTags {
+	if n := len(slices.Compact(slices.Sorted(slices.Values(tags)))); n > events.MaxTags {
 		return &task.LimitError{Field: "tags", Limit: events.MaxTags, Got: int64(n)}
 	}
 	for _, tag := range tags {

@@ -2,11 +2,14 @@ package engine_test
 
 import (
 	"errors"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"testing/synctest"
 	"time"
 
+	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/store"
 	"taskledger/task"
@@ -146,6 +149,57 @@ func TestDeadline_OfAFurtherRunThatHasNotBegunLeavesTheOutcomeBefore(t *testing.
 	})
 }
 
+func TestDeadline_RequestIsRepeatedWhateverTheTime(t *testing.T) {
+	inService(t, task.Policy{}, func(t *testing.T, c *modelled, j *job) {
+		n := c.nodes[0]
+		o := task.SubmitOptions{RequestKey: "k", Delay: time.Hour, Deadline: time.Now().Add(2 * time.Hour)}
+		f, err := n.Submit(within(t), j, nil, o)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, later := range []time.Duration{70 * time.Minute, 2 * time.Hour} { // it ends after an hour
+			time.Sleep(later)
+			again, err := n.Submit(within(t), j, nil, o)
+			if err != nil || !again.Repeated() || again.ID() != f.ID() {
+				t.Errorf("after %s: %v", later, err)
+			}
+			if later < 2*time.Hour {
+				j.next(t).succeed(`1`)
+			}
+		}
+		want(t, f, `1`)
+	})
+}
+
+func TestDeadline_NothingStartsAfterIt(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c, j := newModelled(t, true), newJob(task.Policy{})
+		n := c.start("one", 0, func(config *cfg) { config.Slots = 1 }, j)
+		n.ready(t)
+		by := time.Now().Add(time.Minute)
+		requests := make([]task.Request, 1000)
+		for i := range requests {
+			id := events.TaskID(fmt.Sprintf("of-one-shard/%d", i))
+			requests[i] = task.Request{Behavior: j, SubmitOptions: task.SubmitOptions{ID: id, Deadline: by}}
+		}
+		var all []*engine.Future
+		for _, r := range n.SubmitMany(within(t), requests, task.ManyOptions{}) {
+			if r.Err != nil {
+				t.Fatal(r.Err)
+			}
+			all = append(all, r.Future)
+		}
+		for _, f := range all {
+			if _, err := f.Wait(within(t)); failedAs(t, err).Code != events.CodeDeadline {
+				t.Errorf("%s: %v", f.ID(), err)
+			}
+		}
+		if started := j.count.Load(); started != 1 {
+			t.Errorf("%d attempts started, want the one that ran until the deadline", started)
+		}
+	})
+}
+
 func TestTags_AreFoundByLists(t *testing.T) {
 	inService(t, task.Policy{Existing: task.RunAgain}, func(t *testing.T, c *modelled, j *job) {
 		n := c.nodes[0]
@@ -192,7 +246,6 @@ func TestTags_AreFoundByLists(t *testing.T) {
 func TestSubmit_RefusesTagsAndDeadlinesByName(t *testing.T) {
 	inService(t, task.Policy{}, func(t *testing.T, c *modelled, j *job) {
 		now := time.Now()
-		eleven := strings.Split("a b c d e f g h i j k", " ")
 		for name, of := range map[string]struct {
 			field string
 			o     task.SubmitOptions
@@ -201,7 +254,6 @@ func TestSubmit_RefusesTagsAndDeadlinesByName(t *testing.T) {
 			"in eleven years":        {"deadline", task.SubmitOptions{Deadline: now.AddDate(11, 0, 0)}},
 			"before its time":        {"deadline", task.SubmitOptions{Deadline: now.Add(time.Hour), NotBefore: now.Add(2 * time.Hour)}},
 			"before its delay":       {"deadline", task.SubmitOptions{Deadline: now.Add(time.Hour), Delay: 2 * time.Hour}},
-			"eleven tags":            {"tags", task.SubmitOptions{Tags: eleven}},
 			"an empty tag":           {"tags", task.SubmitOptions{Tags: []string{""}}},
 			"a tag with a space":     {"tags", task.SubmitOptions{Tags: []string{"a b"}}},
 			"a tag of 65 bytes":      {"tags", task.SubmitOptions{Tags: []string{strings.Repeat("x", 65)}}},
@@ -213,6 +265,10 @@ func TestSubmit_RefusesTagsAndDeadlinesByName(t *testing.T) {
 					t.Errorf("%s, %s: %v, want the field %s", name, way, err, of.field)
 				}
 			}
+		}
+		_, err := c.nodes[0].Submit(within(t), j, nil, task.SubmitOptions{Tags: strings.Split("a b c d e f g h i j k", " ")})
+		if limit, is := errors.AsType[*task.LimitError](err); !is || limit.Field != "tags" || limit.Limit != events.MaxTags {
+			t.Errorf("eleven tags: %v", err)
 		}
 		if j.count.Load() != 0 {
 			t.Errorf("%d attempts have run", j.count.Load())

@@ -1,6 +1,9 @@
 package projection
 
-import "taskledger/events"
+import (
+	"taskledger/events"
+	"taskledger/internal/wire"
+)
 
 // Description holds the tags of a task, and the deadline of its run.
 type Description struct {
@@ -26,4 +29,15 @@ func (d *Description) bytes() int64 {
 		n += 2 + len(tag)
 	}
 	return int64(n)
+}
+
+func (d *Description) encode(w *wire.Writer) {
+	w.Array(2)
+	events.EncodeTags(w, d.Tags)
+	w.Int(int64(d.Deadline))
+}
+
+func decodeDescription(r *wire.Reader) *Description {
+	r.ArrayOf(2)
+	return describe(events.DecodeTags(r), events.Millis(r.Int()))
 }

@@ -2,10 +2,12 @@ package projection_test
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
 	"taskledger/events"
+	"taskledger/internal/wire"
 	"taskledger/projection"
 )
 
@@ -34,5 +36,25 @@ func TestDescribed_DeadlineIsThatOfARunAndTagsStay(t *testing.T) {
 	}
 	if ended.Deadline() != 0 || !slices.Equal(ended.Tags(), []string{"customer=ada", "nightly"}) {
 		t.Errorf("after its end: deadline %d, tags %v", ended.Deadline(), ended.Tags())
+	}
+}
+
+// A client of a release before there were descriptions passes over the end of a task that it is told.
+func TestEncode_TellsTheDescriptionBehindTheRest(t *testing.T) {
+	of := sampleDescribed(t).Task("waits")
+	var w wire.Writer
+	of.Encode(&w)
+	r := wire.NewReader(w.B)
+	got := projection.DecodeTask(r)
+	if err := r.Close(); err != nil || got.Deadline() != of.Deadline() || !slices.Equal(got.Tags(), of.Tags()) {
+		t.Errorf("read %+v, %v", got.About, err)
+	}
+	bare := *of
+	bare.About = nil
+	var before wire.Writer
+	bare.Encode(&before)
+	inner := func(w wire.Writer) string { return string(w.B[1:]) } // without the number of values
+	if !strings.HasPrefix(inner(w), inner(before)) {
+		t.Error("what comes before the description differs from a task without one")
 	}
 }

@@ -11,19 +11,28 @@ import (
 )
 
 // Encode writes the task by itself: the array [kind, node, task] of what Snapshot describes, with 0 for the numbers
-// of kind and node. What made a run of a schedule follows at the end, and not in the flags, so that a program which
-// does not know of it reads the rest.
+// of kind and node. What made a run of a schedule, or 0, and the description follow at the end, and not within the task,
+// so that a program which does not know of them reads the rest.
 func (t *Task) Encode(w *wire.Writer) {
-	fields := 3
+	plain, fields := t, 3
 	if t.Run != 0 {
 		fields++
+	}
+	if t.About != nil {
+		fields = 5
+		bare := *t
+		bare.About = nil
+		plain = &bare
 	}
 	w.Array(fields)
 	t.Kind.encode(w)
 	w.Text(t.LastNode.String())
-	t.encode(w, 0, 0, 0)
-	if t.Run != 0 {
+	plain.encode(w, 0, 0, 0)
+	if fields > 3 {
 		w.Uint(uint64(t.Run))
+	}
+	if fields > 4 {
+		t.About.encode(w)
 	}
 }
 
@@ -31,16 +40,19 @@ func (t *Task) Encode(w *wire.Writer) {
 // being the fold of any events.
 func DecodeTask(r *wire.Reader) *Task {
 	fields := r.Array()
-	if fields > 4 {
-		r.Tail(fields, 4)
+	if fields > 5 {
+		r.Tail(fields, 5)
 	} else if fields < 3 {
-		r.Fail("array of %d, want 3 or 4", fields)
+		r.Fail("array of %d, want 3 to 5", fields)
 	}
 	k := decodeKind(r)
 	node := name.Of(r.Text())
 	t := decodeTask(r, []*Kind{{Behavior: k.behavior, Policy: k.policy, Creator: k.creator}}, []name.Name{node})
-	if fields == 4 {
+	if fields > 3 {
 		t.Run = events.RunOrigin(upTo(r, math.MaxUint8))
+	}
+	if fields > 4 {
+		t.About = decodeDescription(r)
 	}
 	return t
 }
@@ -132,9 +144,7 @@ func (t *Task) encode(w *wire.Writer, kind, node uint64, made events.RunOrigin) 
 		t.encodeWait(w)
 	}
 	if values == mostValues {
-		w.Array(2)
-		events.EncodeTags(w, t.About.Tags)
-		w.Int(int64(t.About.Deadline))
+		t.About.encode(w)
 	}
 }
 
@@ -228,8 +238,7 @@ func decodeTask(r *wire.Reader, kinds []*Kind, nodes []name.Name) *Task {
 		t.decodeWait(r, values > withWait)
 	}
 	if values == mostValues {
-		r.ArrayOf(2)
-		t.About = describe(events.DecodeTags(r), events.Millis(r.Int()))
+		t.About = decodeDescription(r)
 	}
 	if values != t.values() {
 		r.Fail("task of %d values, the last ones are empty or missing", values)

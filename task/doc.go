@@ -38,8 +38,8 @@
 // they have a second to return. They depend on their arguments alone and have no effects. Run makes one attempt.
 // All three can be called concurrently.
 //
-// The context of an attempt ends at its time-out, when the task is cancelled, when the node stops, and when the node
-// loses its session. Run should then return soon. After ten seconds the attempt is recorded as failed, and keeps its
+// The context of an attempt ends at its time-out, at the deadline of its run, when the task is cancelled, when the node
+// stops, and when the node loses its session. Run should then return soon. After ten seconds the attempt is recorded as failed, and keeps its
 // slot until Run returns. If the session is lost, or the node stops and the ten seconds are over, another node may
 // make the next attempt before this one has returned.
 //

@@ -48,10 +48,15 @@ type SubmitOptions struct {
 	// one. A submit that begins a run of a task that is there gives it these instead, unless there are none; one that
 	// joins a run changes none.
 	Tags []string
-	// Deadline, up to ten years ahead, is when the run that the submit begins fails unless it has ended: with the code
-	// "deadline", while it waits as while an attempt runs, whose context then ends. A failed attempt whose next one
-	// would come later is the last. Further runs of the task, as by retry, have none; a submit that joins a run leaves
-	// the deadline of that as it is. The zero time is none.
+	// Deadline, up to ten years ahead and after the time when the task may start, is when the run that the submit
+	// begins fails unless it has ended: with the code "deadline", while it waits as while an attempt runs, whose context
+	// then ends. A failed attempt whose next one would come later is the last, with its own error. An attempt that ends
+	// before the owner of the shard sees that the time has come counts, also where that was away for a while.
+	//
+	// The deadline is that of one run. Further runs, as by a retry, a repetition or parameters that are merged into a
+	// run that goes on, have none, and a submit that joins a run changes nothing about it. A further run of a task that
+	// has ended, which has not begun by its deadline, is cancelled, and the outcome of the run before stays. The zero
+	// time is none.
 	Deadline time.Time
 	// RequestKey, up to 239 bytes of UTF-8, makes a repeated submit the same request: what a request has made or
 	// changed of a task, it neither makes nor changes again, and its engine.Future says Repeated. A key that was used

@@ -150,7 +150,11 @@ func textOf(p events.Payload) []byte { return p.Readable() }
 
 // ofEngine reports whether the engine itself gives a failure its code.
 func ofEngine(code string) bool {
-	return code == events.CodeCancelled || code == events.CodeTimeout || code == events.CodeLost
+	switch code {
+	case events.CodeCancelled, events.CodeTimeout, events.CodeLost, events.CodeDeadline:
+		return true
+	}
+	return false
 }
 
 // compare runs the last attempt again.

@@ -48,6 +48,9 @@ func (c *Merge) Decide(d *Decider) Answer {
 	if d.StoreFull { // an entry would wait for room, and delay all behind it
 		return d.noSpace()
 	}
+	if refusal, refused := d.unreadable(&c.Submit); refused {
+		return refusal
+	}
 	t := d.State.Task(c.Submit.Task)
 	if t == nil || t.Created != c.Life || t.Seq != c.Seq {
 		return Answer{Code: AnswerChanged}
@@ -63,7 +66,11 @@ func (c *Merge) Decide(d *Decider) Answer {
 		return otherRequest(c.Submit.RequestID)
 	case t.Final() && !c.Operator && c.Submit.Policy.Existing == events.ReturnRecorded: // the run has ended meanwhile
 		return d.recorded(t, &c.Submit)
-	case d.paramsGone(t):
+	}
+	if refusal, refused := d.late(&c.Submit); refused && t.Final() {
+		return refusal
+	}
+	if d.paramsGone(t) {
 		return d.rerun(t, &c.Submit, c.Operator)
 	}
 	changes := t.ParamsElided || !bytes.Equal(t.Params, c.Submit.Params)

@@ -53,9 +53,14 @@ func NewSubmit(
 		Params:    events.JSON(q.Params),
 		RunNow:    plan.RunNow,
 		Tags:      slices.Compact(slices.Sorted(slices.Values(q.Tags))),
+		Deadline:  max(events.MillisOf(q.Deadline), 0),
 	}
-	if err := c.bound(now, q.Deadline); err != nil {
-		return nil, err
+	if q.Deadline.Sub(now) > events.MaxDelay {
+		problem := q.Deadline.UTC().Format(time.RFC3339) + ": want ten years ahead at most"
+		return nil, &store.InvalidError{Field: "deadline", Problem: problem}
+	}
+	if n := len(c.Tags); n > events.MaxTags {
+		return nil, &task.LimitError{Field: "tags", Limit: events.MaxTags, Got: int64(n)}
 	}
 	if n := int64(len(c.Task)); plan.IDLimit != 0 && n > plan.IDLimit {
 		return nil, &task.LimitError{Field: "id", Limit: plan.IDLimit, Got: n}
@@ -79,25 +84,4 @@ func (c *Submit) Asked(q *task.Request) events.Request {
 		Tags:      c.Tags,
 		Deadline:  c.Deadline,
 	}
-}
-
-// bound gives the run a deadline; the zero time is none. It refuses one that has passed, or comes before the run may
-// start.
-func (c *Submit) bound(now, deadline time.Time) error {
-	if deadline.IsZero() {
-		return nil
-	}
-	c.Deadline = events.MillisOf(deadline)
-	problem := ""
-	switch starts := max(c.NotBefore, events.MillisOf(now.Add(c.Delay))); {
-	case c.Deadline <= events.MillisOf(now):
-		problem = "want a time to come"
-	case deadline.Sub(now) > events.MaxDelay:
-		problem = "want ten years ahead at most"
-	case c.Deadline <= starts:
-		problem = "the task may not start before " + starts.Text()
-	default:
-		return nil
-	}
-	return &store.InvalidError{Field: "deadline", Problem: deadline.UTC().Format(time.RFC3339) + ": " + problem}
 }

@@ -45,6 +45,9 @@ func (c *Submit) Size() int {
 			n += 2 + len(tag)
 		}
 	}
+	if c.Deadline != 0 && len(c.Tags) == 0 { // those that the task has are recorded again
+		n += events.MaxTags * (2 + events.MaxTagBytes)
+	}
 	if c.Policy.Existing != events.ReturnRecorded { // the task may have ended and be run again: two events
 		n += commandBytes/2 + len(c.Task)
 	}
@@ -108,16 +111,17 @@ func (c *Submit) describes() bool { return len(c.Tags) > 0 || c.Deadline != 0 }
 func (c *Submit) due(now events.Millis) events.Millis { return max(c.NotBefore, now.Add(c.Delay)) }
 
 func (c *Submit) Decide(d *Decider) Answer {
-	if c.describes() {
-		if why := d.forbids(events.KindDescribed); why != "" {
-			return Refused(AnswerState, "%s", why)
-		}
+	if refusal, refused := d.unreadable(c); refused {
+		return refusal
 	}
 	t := d.State.Task(c.Task)
 	switch {
 	case t == nil && d.usedByAnother(c):
 		return otherRequest(c.RequestID)
 	case t == nil:
+		if refusal, refused := d.late(c); refused {
+			return refusal
+		}
 		if refusal, refused := d.noRoom(true, len(c.Params)); refused {
 			return refusal
 		}
@@ -145,6 +149,11 @@ func (c *Submit) Decide(d *Decider) Answer {
 		return otherRequest(c.RequestID)
 	case t.Final() && c.Policy.Existing == events.ReturnRecorded:
 		return d.recorded(t, c)
+	}
+	if refusal, refused := d.late(c); refused && t.Final() {
+		return refusal
+	}
+	switch {
 	case d.paramsGone(t):
 		return d.rerun(t, c, false)
 	case c.Merges:
@@ -231,6 +240,30 @@ func (d *Decider) rerun(t *projection.Task, c *Submit, operator bool) Answer {
 	t = d.emit(t.ID, t, c.RequestID, &events.Rescheduled{At: c.due(d.Now), Terms: c.terms(t)})
 	t = d.emit(t.ID, t, "", &events.Merged{Params: c.Params})
 	return joined(d.describe(t, c))
+}
+
+// unreadable refuses tags and a deadline while a node is present that cannot read them.
+func (d *Decider) unreadable(c *Submit) (refusal Answer, refused bool) {
+	if !c.describes() {
+		return Answer{}, false
+	}
+	why := d.forbids(events.KindDescribed)
+	return Refused(AnswerState, "%s", why), why != ""
+}
+
+// late refuses a deadline that has passed, or comes before the run may start. Who repeats a request that has begun its
+// run is not asked.
+func (d *Decider) late(c *Submit) (refusal Answer, refused bool) {
+	problem := ""
+	switch starts := c.due(d.Now); {
+	case c.Deadline == 0:
+	case c.Deadline <= d.Now:
+		problem = "want a time to come"
+	case c.Deadline <= starts:
+		problem = "the task may not start before " + starts.Text()
+	}
+	err := &store.InvalidError{Field: "deadline", Problem: c.Deadline.Text() + ": " + problem}
+	return Refused(AnswerInvalid, "%v", err), problem != ""
 }
 
 // describe records the tags and the deadline of a submit that begins a run. Without tags those stay that the task has.

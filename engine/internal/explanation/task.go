@@ -114,7 +114,7 @@ func attempt(t *projection.Task, number uint32) string {
 // failed describes the last failure.
 func failed(t *projection.Task) string {
 	number := max(t.Failures, 1)
-	if t.Error.Code == events.CodeLost {
+	if t.Error.Code == events.CodeLost || t.Error.Code == events.CodeDeadline {
 		return t.Error.Code + ": " + Line(t.Error.Message)
 	}
 	return fmt.Sprintf("%s failed: %s: %s", attempt(t, number), t.Error.Code, Line(t.Error.Message))

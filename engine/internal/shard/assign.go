@@ -123,13 +123,17 @@ func (o *Owner) nextStart() (best *projection.Task, local bool, offer *parkedOff
 	return best, local, offer
 }
 
-// firstReady returns the first ready task of a behavior that may start. While the store is almost full repetitions
-// wait.
+// firstReady returns the first ready task of a behavior that may start; nil = none, or its run is over and the next
+// turn ends it. While the store is almost full repetitions wait.
 func (o *Owner) firstReady(behavior string) *projection.Task {
+	t := o.state.Ready(behavior)
 	if o.cfg.Admission.Refusal() != "" {
-		return o.state.ReadyBeside(behavior)
+		t = o.state.ReadyBeside(behavior)
 	}
-	return o.state.Ready(behavior)
+	if t != nil && t.Deadline() != 0 && t.Deadline() <= o.now() {
+		return nil
+	}
+	return t
 }
 
 // offerFor returns a parked offer with a slot for the behavior. What a node offered that is gone or drains is not

@@ -129,7 +129,13 @@ func (o *Owner) prepare(now events.Millis) {
 // turn with the next entry.
 func (o *Owner) decideUnasked(d *command.Decider) {
 	for i := range o.extensions.all {
-		if x := &o.extensions.all[i]; x.Decide != nil && d.Err == nil && !d.EntryFull() {
+		x := &o.extensions.all[i]
+		switch {
+		case x.Decide == nil || d.Err != nil:
+		case d.EntryFull():
+			o.inbox.Wake()
+			return
+		default:
 			o.extensions.unasked = scanBudget{}
 			x.Decide(d, command.Budget{Items: maxUnasked, Over: o.extensions.late})
 		}

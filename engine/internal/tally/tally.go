@@ -65,7 +65,9 @@ func (t *Tally) Note(task *projection.Task, ev *events.Event) {
 		if b.Run != 0 && b.Next == 0 { // a repetition follows otherwise
 			r.counts[meter.FinalFailures]++
 		}
-		if b.Error.Code != events.CodeCancelled && b.Error.Code != events.CodeLost { // else it may end no attempt
+		switch b.Error.Code {
+		case events.CodeCancelled, events.CodeLost, events.CodeDeadline: // they may end no attempt
+		default:
 			r.time(meter.Duration, ev.At-task.StartedAt)
 		}
 	case *events.Lost:

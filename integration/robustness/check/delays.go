@@ -72,12 +72,45 @@ func (c *checker) checkDelays() {
 			switch b := t.steps[i].ev.Body.(type) {
 			case *events.Created:
 				c.checkDelay(t, &t.steps[i], b)
+				if i == 0 && b.Ties == (events.Ties{}) {
+					c.checkDescribed(t, &t.steps[i])
+				}
 			case *events.Failed:
 				if limit := t.steps[i].state.policy.Backoff.Max + delaySlack; b.Run == 0 && b.Next > t.steps[i].ev.At.Add(limit) {
 					c.accuse(ended, t, t.steps[i].entry, "tries again %d ms after a failure, its policy allows %s", b.Next-t.steps[i].ev.At, t.steps[i].state.policy.Backoff.Max)
 				}
 			}
 		}
+	}
+}
+
+// checkDescribed holds that a task which one submit alone can have made has its tags, and its run that deadline.
+func (c *checker) checkDescribed(t *task, s *step) {
+	var asked *history.Operation
+	for _, o := range t.operations {
+		if o.Verb == history.Submit && asked != nil || o.Verb == history.Retry {
+			return
+		}
+		if o.Verb == history.Submit {
+			asked = o
+		}
+	}
+	if asked == nil || asked.Answer != history.OK {
+		return
+	}
+	is := events.Described{}
+	for i := range t.steps {
+		ev := t.steps[i].ev
+		if ev == nil || t.steps[i].entry != s.entry {
+			continue
+		}
+		if b, described := ev.Body.(*events.Described); described {
+			is = *b
+		}
+	}
+	if is.Deadline != asked.Deadline || strings.Join(is.Tags, " ") != asked.Tags {
+		c.accuse(acknowledged, t, s.entry, "made with the deadline %d and the tags %q, its submit asked for %d and %q",
+			is.Deadline, is.Tags, asked.Deadline, asked.Tags)
 	}
 }
 

@@ -120,7 +120,7 @@ func (c *checker) checkOutcome(t *task, before *state, s *step, byToken map[even
 		switch {
 		case x != nil && x.Outcome == s.state.outcome && x.Final && b.Run == 0:
 			c.accuse(effects, t, s.entry, "attempt %d failed with %q for good, and is tried again", before.attempt, b.Error.Code)
-		case x != nil && x.Outcome == s.state.outcome && before.givesUp(x, b):
+		case x != nil && x.Outcome == s.state.outcome && before.givesUp(x, b, s.ev.At):
 			c.accuse(effects, t, s.entry, "attempt %d failed with %q, asked for another one after %d failures of at most %d, and gets none",
 				before.attempt, b.Error.Code, before.tries()+1, before.policy.MaxAttempts)
 		case x != nil && x.Outcome == s.state.outcome, before.engineFails(&b.Error, x):
@@ -131,9 +131,10 @@ func (c *checker) checkOutcome(t *task, before *state, s *step, byToken map[even
 }
 
 // givesUp reports whether a failure ends the run although its call asked for a further attempt, which the policy
-// allows. An owner ends the task of a work with its own code, which may be that of the call as well.
-func (s *state) givesUp(x *history.Execution, b *events.Failed) bool {
-	byOwner := s.cancelled || s.works && endsWork(&b.Error) || s.deadline != 0 // which the next attempt would not meet
+// allows. An owner ends the task of a work with its own code, which may be that of the call as well, and no attempt
+// follows whose time would be after the deadline of the run.
+func (s *state) givesUp(x *history.Execution, b *events.Failed, at events.Millis) bool {
+	byOwner := s.cancelled || s.works && endsWork(&b.Error) || s.deadline != 0 && s.deadline <= at.Add(s.policy.Backoff.Max+time.Duration(x.Wait))
 	return !x.Final && b.Run != 0 && !byOwner && int(s.tries())+1 < s.policy.MaxAttempts
 }
 

@@ -224,6 +224,8 @@ func judgeStart(s *state, ev *events.Event, b *events.Started) *problem {
 		return &problem{legal, fmt.Sprintf("suspended %t, cancelled %t, due %d", s.suspended, s.cancelled, s.due)}
 	case ev.At < s.due:
 		return &problem{once, fmt.Sprintf("at %d, %d ms before its time", ev.At, s.due-ev.At)}
+	case s.overdue(ev.At):
+		return &problem{once, fmt.Sprintf("at %d, %d ms after its deadline", ev.At, ev.At-s.deadline)}
 	case !s.runEnded && s.spent:
 		return &problem{once, fmt.Sprintf("after %d losses of at most %d", s.losses(), s.policy.MaxLost)}
 	}

@@ -100,14 +100,16 @@ type Operation struct {
 	Return int64 // 0 = never
 	Answer Answer
 
-	Joined    bool   // of Submit: the task existed
-	Repeated  bool   // of Submit: the same request has made or changed the task before
-	By        string // of Submit without an id, whose request names the task: principal and behavior; the same request by the same is for one task
-	Body      string // of the same: all else that it asked for
-	RunsAgain bool   // of Submit: a task that has ended gets a further run
-	Delay     int64  // of Submit, nanoseconds
-	Request   string // of Submit: its request key; a repeated one joins the run that the first one asked for. Of Wait: that of the submit whose future it is
-	Shown            // of Get
+	Joined    bool          // of Submit: the task existed
+	Repeated  bool          // of Submit: the same request has made or changed the task before
+	By        string        // of Submit without an id, whose request names the task: principal and behavior; the same request by the same is for one task
+	Body      string        // of the same: all else that it asked for
+	RunsAgain bool          // of Submit: a task that has ended gets a further run
+	Delay     int64         // of Submit, nanoseconds
+	Deadline  events.Millis // of Submit; 0 = none
+	Tags      string        // of Submit, in order, with spaces between them
+	Request   string        // of Submit: its request key; a repeated one joins the run that the first one asked for. Of Wait: that of the submit whose future it is
+	Shown                   // of Get
 	// Outcome holds the result of an ended run that Wait or Get returned: "=" and the result as JSON text, or "!" and
 	// the code of the error. "" when the run has not ended.
 	Outcome string

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"taskledger/engine"
@@ -126,6 +127,7 @@ func (c *caller) submit(p *process, o order) (*engine.Future, history.Operation)
 	if o.within != 0 {
 		options.Deadline = p.now().Add(o.within)
 	}
+	op.Deadline, op.Tags = events.MillisOf(options.Deadline), strings.Join(o.tags, " ")
 	var future *engine.Future
 	op = c.do(p, op, c.patience(), func(ctx context.Context, op *history.Operation) (err error) {
 		if o.raw {

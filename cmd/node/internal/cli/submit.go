@@ -133,7 +133,8 @@ func (o *submitOptions) flags(c *cobra.Command) {
 	f.StringArrayVar(&o.tags, "tag", nil,
 		"a `tag` by which lists find the task: 1 to 64 letters, digits and . _ - : / = + @; up to 10 of them")
 	f.StringVar(&o.deadline, "deadline", "",
-		"`time` at which the run fails unless it has ended, such as 2026-11-21T18:00:00Z, or 10m: from now on")
+		"`time` at which the run fails unless it has ended, such as 2026-11-21T18:00:00Z, or 10m: from now on;\n"+
+			"a request of one --key is repeated with the same time")
 	f.BoolVar(&o.wait, "wait", false, "wait for the outcome and print the result")
 	f.StringVar(&o.batch, "batch", "", "submit the requests of a `file`, one on each line; - is standard input")
 	f.IntVar(&o.fromLine, "from-line", 0,

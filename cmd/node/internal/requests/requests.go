@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"io"
 	"reflect"
+	"slices"
 	"strings"
 	"time"
 
@@ -186,8 +187,9 @@ func readRequest(line []byte, keyed bool) (q task.Request, err error) {
 	return task.Request{Name: l.Behavior, Params: l.Params, SubmitOptions: o}, nil
 }
 
-// Tags returns tags that a task can have.
+// Tags returns tags that a task can have, each once.
 func Tags(tags []string) ([]string, error) {
+	tags = slices.Compact(slices.Sorted(slices.Values(tags)))
 	if n := len(tags); n > events.MaxTags {
 		return nil, &task.LimitError{Field: "tags", Limit: events.MaxTags, Got: int64(n)}
 	}
