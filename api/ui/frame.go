@@ -221,17 +221,3 @@ func render(name string, f *frame, body any) ([]byte, error) {
 	}
 	return visible(page.Bytes()), nil
 }
-
-// visible shows each control character of a page as the picture that Unicode has of it: a terminal would obey some.
-func visible(page []byte) []byte {
-	controls := func(r rune) bool { return r < ' ' && r != '\t' && r != '\n' && r != '\r' }
-	if !bytes.ContainsFunc(page, controls) {
-		return page
-	}
-	return bytes.Map(func(r rune) rune {
-		if controls(r) {
-			return '\u2400' + r
-		}
-		return r
-	}, page)
-}

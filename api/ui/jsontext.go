@@ -14,6 +14,7 @@ const (
 	indentRoom = 16 << 10  // bytes that indentation may add beyond the size of the text
 	markRoom   = 128 << 10 // bytes that marks may add
 	detailSize = 4 << 10   // of what a row of a table shows
+	detailRoom = 4 << 10   // bytes that marks may add there
 )
 
 // indented returns a JSON text with one member a line. A text that is no JSON, or that would become much larger by
@@ -94,12 +95,12 @@ func clipped(text string, most int) (begin string, cut bool) {
 // plain escapes a text that stands between tags: quotes mean nothing there.
 var plain = strings.NewReplacer("&", "&amp;", "<", "&lt;", ">", "&gt;", "\x00", "\ufffd")
 
-// marked marks the names, strings, numbers and words of a JSON text for the style of pages, until the marks have
-// markRoom bytes.
-func marked(text string) template.HTML {
+// marked marks the names, strings, numbers and words of a JSON text for the style of pages, until there is no room for
+// a further mark.
+func marked(text string, room int) template.HTML {
 	const mark = len(`<span class="j-k"></span>`)
 	var page strings.Builder
-	for room := markRoom; text != ""; {
+	for text != "" {
 		size, class := tokenOf(text)
 		if room < mark {
 			size, class = len(text), ""
@@ -149,7 +150,7 @@ func stringSize(text string) int {
 }
 
 // JSON shows a JSON text with one member a line and marks what it consists of.
-func (f *frame) JSON(text json.RawMessage) template.HTML { return marked(indented(text)) }
+func (f *frame) JSON(text json.RawMessage) template.HTML { return marked(indented(text), markRoom) }
 
 // details shows the beginning of a JSON text.
 type details struct {
@@ -157,8 +158,19 @@ type details struct {
 	Cut  bool // there is more
 }
 
-// Details shows the beginning of a JSON text, for a table with very many of them.
+// Details shows the beginning of a JSON text, for a table with very many of them. It has marks where something in it is
+// written from right to left: they keep that direction within each string, and what lies between two does not turn.
 func (f *frame) Details(text json.RawMessage) details {
 	begin, cut := clipped(indented(text), detailSize)
-	return details{template.HTML(plain.Replace(begin)), cut} //nolint:gosec // it is escaped
+	room := 0
+	if strings.ContainsFunc(begin, rightToLeft) {
+		room = detailRoom
+	}
+	return details{marked(begin, room), cut}
+}
+
+// rightToLeft reports whether a character is of one of the scripts that are written from right to left.
+func rightToLeft(r rune) bool {
+	return r >= 0x590 && r <= 0x8ff || r >= 0xfb1d && r <= 0xfdff || r >= 0xfe70 && r <= 0xfefe ||
+		r >= 0x10800 && r <= 0x10fff || r >= 0x1e800 && r <= 0x1efff
 }

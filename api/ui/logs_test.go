@@ -41,12 +41,13 @@ func (w *written) Log(_ context.Context, id events.TaskID, s tasklog.Selection) 
 }
 
 func TestLogs_ComeInPagesAndAsTheyAreWritten(t *testing.T) {
-	w := &written{lines: []string{"<b>one</b>", "\u202etwo"}}
+	w := &written{lines: []string{"<b>one</b>", "\u202etwo", "\x1b[31mred\x7f\u009b\u061c\r שלום\r\n\tמרחבא"}}
 	s := serve(t, func(c *api.Config, _ *ui.Config) { c.Routes = append(c.Routes, logs.Routes(w)...) })
 	s.submit("noop", "a/1", "{}")
 	s.want(s.get("viewer", "/ui/tasks/a~1"), 200, `href="/ui/tasks/a~1/logs"`)
-	got := s.want(s.get("viewer", "/ui/tasks/a~1/logs"), 200, "&lt;b&gt;one", "two", "2023-11-14T22:13:20.123Z", "data-live", "comes here")
-	s.wantNot(got, "<b>one", "Later lines")
+	got := s.want(s.get("viewer", "/ui/tasks/a~1/logs"), 200, "&lt;b&gt;one", `\u202etwo`,
+		"2023-11-14T22:13:20.123Z", "data-live", "comes here", `\x1b[31mred\u007f\u009b\u061c\x0d שלום`+"\r\n\tמרחבא")
+	s.wantNot(got, "<b>one", "Later lines", "\u202e", "\x1b", "\x7f", "\u009b", "\u061c")
 	w.lines = append(w.lines, "three")
 	s.want(s.get("viewer", "/ui/tasks/a~1/logs", "If-None-Match", got.header.Get("ETag")), 200, "three")
 	for i := range 1500 {

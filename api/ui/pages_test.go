@@ -167,7 +167,8 @@ func TestTask_ShowsWhatItCarriesAsText(t *testing.T) {
 		s.submit("fails", id, string(params))
 		for _, page := range []string{"/ui/tasks/h~" + fmt.Sprint(i), "/ui/tasks?column=error"} {
 			got := s.want(s.get("viewer", page), 200, "FAILURE")
-			s.wantNot(got, "<script>alert", "<img", "onerror=alert(1)>", `href="javascript:`, "\x00", "\x1b")
+			s.wantNot(got, "<script>alert", "<img", "onerror=alert(1)>", `href="javascript:`,
+				"\x00", "\x1b", "\u202e", "\u2066", "\ufeff")
 		}
 	}
 }

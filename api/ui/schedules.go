@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -294,9 +295,9 @@ func (s oneSchedule) Key() string {
 }
 
 // JSON shows the definition as JSON.
-func (s oneSchedule) JSON() (string, error) {
+func (s oneSchedule) JSON() (template.HTML, error) {
 	text, err := json.Marshal(s.Definition)
-	return indented(text), err
+	return marked(indented(text), markRoom), err
 }
 
 // became tells what a form did to one of many.
