@@ -92,6 +92,13 @@ func TestJob_ChangesAllThatMatchedWhenItBegan(t *testing.T) {
 	s.want(s.send("operator", http.MethodPost, at+"/stop", nil), 303)
 }
 
+// Where nothing matches there is nothing to begin.
+func TestMatching_OfNoTaskHasNoForm(t *testing.T) {
+	s := serve(t)
+	got := s.want(s.get("operator", "/ui/matching?affinity=a&operation=cancel"), 200, "0 tasks match", "Back to the tasks")
+	s.wantNot(got, "/ui/jobs", "these 0")
+}
+
 func TestJob_OfAnotherNumberThanWasCountedChangesNothing(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -134,7 +134,11 @@ func (u *UI) listTasks(c *api.Call) error {
 		body.Fields = append(body.Fields, f)
 	}
 	if wrong != nil && wrong.Field != "find" {
-		l.Missing = append(l.Missing, wrong.Error())
+		why := wrong.Error()
+		if slices.ContainsFunc(body.Fields, func(f filterField) bool { return f.Wrong != "" }) { // that field says it
+			why = "tasks: not asked for, the filter is wrong"
+		}
+		l.Missing = append(l.Missing, why)
 	}
 	if l.May("operator") {
 		body.Offer.Actions = actions
@@ -210,6 +214,11 @@ func columnsOf(chosen []string) (all []column) {
 
 // Shows reports whether the table has a column.
 func (l list) Shows(name string) bool { return slices.Contains(l.Columns, column{name, true}) }
+
+// Says reports whether the status of a task has to say that it is suspended: its substatus may say that beside it.
+func (l list) Says(t task.Task) bool {
+	return t.Suspended && !(t.Substatus == task.SubSuspended && l.Shows("substatus"))
+}
 
 // Row returns the value of the box that selects a task.
 func (l list) Row(t task.Task) string { return fmt.Sprintf("%s %s", t.Version, t.ID) }

@@ -54,10 +54,14 @@ func TestTasks_KeepAHalfTypedFilterAndNameItsField(t *testing.T) {
 		got := s.want(s.get("viewer", "/ui/tasks?"+url.Values{field: {text}, "creator": {"ada"}}.Encode()), 200,
 			`aria-invalid="true"`, `id="w-`+field+`"`, `value="ada"`, text)
 		s.wantNot(got, "No task matches")
+		got = s.want(s.get("operator", "/ui/tasks?"+url.Values{field: {text}}.Encode()), 200, "Mend the filter first.",
+			"<li>tasks: not asked for, the filter is wrong</li>")
+		s.wantNot(got, "Set a field of the filter")
 	}
+	s.wantNot(s.want(s.get("operator", "/ui/tasks"), 200, "Set a field of the filter"), "Mend the filter")
 	s.want(s.get("viewer", "/ui/tasks?colour=red"), 400, "colour")
 	s.want(s.get("viewer", "/ui/tasks?status=SUCCESS&status=FAILURE"), 400, "status", "more than once")
-	s.want(s.get("viewer", "/ui/tasks?cursor=old"), 200, "cursor")
+	s.want(s.get("viewer", "/ui/tasks?cursor=old"), 200, "<li>cursor: ")
 }
 
 func TestTasks_ComeInPagesThatOneCanDownload(t *testing.T) {
@@ -105,6 +109,23 @@ func TestTasks_ShowTheColumnsThatOneChooses(t *testing.T) {
 	got := s.want(s.get("viewer", "/ui/tasks?column=creator&column=ended"), 200, `data-label="creator"`, `data-label="ended"`, "ada")
 	s.wantNot(got, `data-label="substatus"`)
 	s.want(s.get("viewer", "/ui/tasks"), 200, `data-label="substatus"`)
+}
+
+// A row says once that its task is suspended, and parts what has been done from the note on it.
+func TestTasks_SayEachThingOnce(t *testing.T) {
+	s := serve(t)
+	s.asleep("a/1")
+	s.want(s.do(s.get("operator", "/ui/tasks/a~1"), "a/1", "suspend", ""), 303)
+	const status = `<span class="status s-CREATED">CREATED</span>`
+	s.want(s.get("viewer", "/ui/tasks"), 200, status+"</span>", `data-label="substatus">suspended<`)
+	s.want(s.get("viewer", "/ui/tasks?column=status"), 200, status+" suspended</span>")
+	with := task.Task{ID: "b", Behavior: "noop", Status: task.Running, Substatus: task.SubRunning}
+	without := with
+	with.Progress, without.Progress = &task.Progress{Done: 65, Total: 99, Note: "bucket 1"}, &task.Progress{Done: 7}
+	page := task.Page{Tasks: []task.Task{with, without}}
+	other := serveClient(t, queueing{operations.Direct{Client: s.node.Client}, []task.Page{page}}, ui.Config{})
+	other.want(other.get("viewer", "/ui/tasks?column=progress"), 200,
+		`progress">65 of 99, <bdi>bucket 1</bdi><`, `progress">7<`)
 }
 
 // A download that lacks the tasks of a shard says so in its last line, as the page does.
