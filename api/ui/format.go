@@ -34,10 +34,11 @@ func (u *UI) zoneOf(r *http.Request) *time.Location {
 	return zone
 }
 
-// shownTime is the form of a time that no script rewrites, exactTime the one to the millisecond.
+// shownTime is the form of a time that no script rewrites, exactTime that of attributes, to the millisecond.
 const (
 	shownTime = "2006-01-02 15:04:05 MST"
 	exactTime = "2006-01-02T15:04:05.000Z"
+	milliTime = "2006-01-02 15:04:05.000 MST" // shownTime to the millisecond
 )
 
 // Time shows a moment: in the zone of the viewer, and exactly in its attributes; a dash for none.
@@ -48,6 +49,13 @@ func (f *frame) Time(at events.Millis) template.HTML {
 	exact := at.Time().UTC().Format(exactTime)
 	return template.HTML(fmt.Sprintf(`<time datetime="%s" title="%[1]s">%s</time>`, //nolint:gosec // digits alone
 		exact, at.Time().In(f.Zone).Format(shownTime)))
+}
+
+// Millis shows a moment as Time does, to the millisecond.
+func (f *frame) Millis(at events.Millis) template.HTML {
+	exact := at.Time().UTC().Format(exactTime)
+	return template.HTML(fmt.Sprintf(`<time data-ms datetime="%s" title="%[1]s">%s</time>`, //nolint:gosec // as above
+		exact, at.Time().In(f.Zone).Format(milliTime)))
 }
 
 // Since shows for how long something has been, and since when exactly: a script lets it grow.
@@ -71,6 +79,8 @@ func (f *frame) Took(from, to events.Millis) string {
 // lengthOf shows a length of time in two units at most.
 func lengthOf(d time.Duration) string {
 	switch {
+	case d != 0 && d.Abs() < time.Millisecond:
+		return "below 1 ms"
 	case d < 0:
 		return "–" + lengthOf(-d)
 	case d < time.Second:

@@ -17,7 +17,8 @@ func TestState_IsThatAfterAnyEventAndAgreesWithTheAPI(t *testing.T) {
 	s := serve(t)
 	s.submit("noop", "a/1", "{}")
 	s.want(s.get("viewer", "/ui/tasks/a~1"), 200, `href="/ui/tasks/a~1/state?seq=1"`, `href="/ui/tasks/a~1/state"`)
-	last := s.want(s.get("viewer", "/ui/tasks/a~1/state"), 200, "SUCCESS", `type="range"`, `min="1"`, "changed, it was", "Succeeded")
+	last := s.want(s.get("viewer", "/ui/tasks/a~1/state"), 200, "SUCCESS", `type="range"`, `min="1"`, "Succeeded",
+		`changed, it was <span class="text">none</span>`)
 	var n int
 	if _, rest, has := strings.Cut(last.text, `min="1" max="`); !has {
 		t.Fatal(clip(last.text))

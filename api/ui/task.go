@@ -2,6 +2,7 @@ package ui
 
 import (
 	"encoding/json"
+	"html/template"
 	"net/http"
 	"net/url"
 	"slices"
@@ -158,6 +159,17 @@ func (o *one) Took(s timeline.Sum) string { return lengthOf(s.Took) }
 
 // Millis returns a moment of the drawing as pages show it.
 func (o *one) Millis(at time.Time) events.Millis { return events.MillisOf(at) }
+
+// shortDrawing is the length below which a drawing tells its ends to the millisecond: they may be of one second.
+const shortDrawing = 10 * time.Second
+
+// End shows an end of the drawing.
+func (o *one) End(f *frame, at time.Time) template.HTML {
+	if o.Drawing.To.Sub(o.Drawing.From) < shortDrawing {
+		return f.Millis(o.Millis(at))
+	}
+	return f.Time(o.Millis(at))
+}
 
 // Length shows the time between two moments of the drawing.
 func (o *one) Length(from, to time.Time) string {

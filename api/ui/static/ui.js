@@ -14,20 +14,21 @@
 
   const two = (n) => String(n).padStart(2, "0");
 
-  // local shows a moment in the zone of the viewer, in the order of the command line.
-  const local = (at) => {
+  // local shows a moment in the zone of the viewer, in the order of the command line, or exactly.
+  const local = (at, exactly) => {
     const day = `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())}`;
     const zone = -at.getTimezoneOffset();
     const sign = zone < 0 ? "-" : "+";
     const shift = `${sign}${two(Math.floor(Math.abs(zone) / 60))}:${two(Math.abs(zone) % 60)}`;
-    return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())} ${shift}`;
+    const part = exactly ? `.${String(at.getMilliseconds()).padStart(3, "0")}` : "";
+    return `${day} ${two(at.getHours())}:${two(at.getMinutes())}:${two(at.getSeconds())}${part} ${shift}`;
   };
 
   const showTimes = () => {
     for (const t of document.querySelectorAll("time[datetime]")) {
       const at = new Date(t.dateTime);
       if (Number.isNaN(at.getTime())) continue;
-      const text = "since" in t.dataset ? `for ${length(Date.now() - at.getTime())}` : local(at);
+      const text = "since" in t.dataset ? `for ${length(Date.now() - at.getTime())}` : local(at, "ms" in t.dataset);
       if (t.textContent !== text) t.textContent = text;
     }
   };
