@@ -11,6 +11,7 @@ func TestNodes_ShowNodesAndShards(t *testing.T) {
 	got := s.want(s.get("viewer", "/ui/nodes"), 200, `data-label="Clock">right`, `id="s-0"`, `id="s-1"`, "served",
 		`/export" download>`, "taskledger verify --checkpoint", `href="/ui/checkpoint"`)
 	s.wantNot(got, "not served")
+	s.want(got, 200, `data-label="Last entry">none yet<`, `data-label="Snapshot">none yet<`, "A dash for the first entry")
 }
 
 func TestCheckpoint_IsShownAndDownloaded(t *testing.T) {

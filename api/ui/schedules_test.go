@@ -66,7 +66,10 @@ func TestSchedules_AreFilteredAndKeepWhatWasTyped(t *testing.T) {
 func TestSchedule_ShowsTicksInItsZoneAndTheViewers(t *testing.T) {
 	s := serve(t)
 	s.schedule("nightly", yearly)
-	s.want(s.get("viewer", "/ui/schedules/nightly"), 200, "03:00:00 CET", "02:00:00 UTC", "0 0 3 1 1 ?", "It has none that are kept")
+	s.want(s.get("viewer", "/ui/schedules/nightly"), 200, "03:00:00 CET", "02:00:00 UTC", "0 0 3 1 1 ?",
+		"It has none that are kept", "<dt>Last tick</dt><dd>none yet</dd>", "0 have not ended,", "0 are kept;",
+		`<td data-label="In its zone">`, `scope="col">In Europe/Berlin<`, "of the newest 200 events of the schedule at most")
+	s.want(s.get("viewer", "/ui/schedules"), 200, `data-label="Last tick">none yet<`)
 	s.want(s.get("viewer", "/ui/schedules/none"), 404)
 }
 
@@ -82,6 +85,8 @@ func TestSchedule_IsRunPausedAndResumed(t *testing.T) {
 	s.want(s.send("submitter", "POST", "/ui/schedules", form), 409, "0 of 1 were done", "no new run: nightly/run:")
 	page = s.want(s.get("viewer", at), 200, "nightly/run:")
 	if n := strings.Count(page.text, `<tr id="t-nightly/run:`); n != 1 {
+	s.node.Await(t, events.TaskID("nightly/run:"+between(page.text, `<tr id="t-nightly/run:`)))
+	s.want(s.get("viewer", at), 200, "0 have not ended,", "1 is kept;")
 		t.Errorf("%d runs: %s", n, clip(page.text))
 	}
 	form = url.Values{
@@ -237,7 +242,8 @@ func TestCollections_AreShownWithTheirLatestRunsAndSteered(t *testing.T) {
 	s.want(s.get("viewer", "/ui/collections"), 200, "There is no collection yet")
 	s.schedule("shop_orders?uuids=true", orders)
 	s.schedule("house_meters?uuids=true", strings.NewReplacer("shop", "house", "orders", "meters").Replace(orders))
-	s.want(s.get("viewer", "/ui/collections"), 200, `id="c-shop_orders"`, `id="c-house_meters"`, "all runs", "when somebody asks")
+	s.want(s.get("viewer", "/ui/collections"), 200, `id="c-shop_orders"`, `id="c-house_meters"`,
+		`none lately: <a href="/ui/tasks?affinity=house_meters">all runs</a>`, "when somebody asks")
 	got := s.want(s.get("operator", "/ui/collections?source=shop"), 200, `id="c-shop_orders"`, `name="priority" value="300"`)
 	s.wantNot(got, "house_meters")
 	s.want(s.get("viewer", "/ui/collections?source=sho"), 200, "No collection of this source")

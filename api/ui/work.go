@@ -204,7 +204,7 @@ func (u *UI) showWork(c *api.Call) error {
 }
 
 // Stand returns a state, and how far the work or a partition has come where that says more.
-func (w *workPage) Stand(is progress.State, come string) string {
+func (f *frame) Stand(is progress.State, come string) string {
 	if come == strings.ReplaceAll(string(is), "-", " ") {
 		return come
 	}

@@ -103,11 +103,13 @@ func TestWork_ShowsPartitionsAndErrorsAndIsSteered(t *testing.T) {
 	s := serveWorks(t)
 	s.begin("rows", "w/1", "100")
 	s.node.Await(t, events.TaskID("w/1"))
-	s.want(s.get("viewer", "/ui/work"), 200, `href="/ui/work/w~1"`, "complete")
+	s.want(s.get("viewer", "/ui/work"), 200, `href="/ui/work/w~1"`, `data-label="State">complete<`)
+	s.wantNot(s.get("viewer", "/ui/work"), "Progress")
 	if to := s.get("viewer", "/ui/work?find=w%2F1").header.Get("Location"); to != "/ui/work/w~1" {
 		t.Error(to)
 	}
-	got := s.want(s.get("viewer", "/ui/work/w~1"), 200, "10 done with failed items", "<rect", "&lt;i&gt;seven&lt;/i&gt;", "odd", "changes", "90")
+	got := s.want(s.get("viewer", "/ui/work/w~1"), 200, "10 done with failed items", "<rect",
+		"&lt;i&gt;seven&lt;/i&gt;", "odd", "changes", "90", "<dt>In open buckets</dt>", " at once, with 1 thread each")
 	s.wantNot(got, "<i>seven", "/rerun", "/reset")
 	s.want(s.get("operator", "/ui/work/w~1"), 200, `action="/ui/work/w~1/rerun"`, `action="/ui/work/w~1/reset"`)
 	s.wantNot(s.get("sleeper", "/ui/work"), "w~1")
@@ -184,7 +186,8 @@ func TestWork_TheTokenOfAStreamIsSetByOperators(t *testing.T) {
 	c := &streaming{}
 	s := serveClient(t, c, ui.Config{})
 	s.want(s.get("operator", "/ui/work/w~1"), 200, `name="token" value="t&#34;&lt;1&gt;"`, `value="token">Set the token`, `name="reason" required`)
-	s.wantNot(s.get("viewer", "/ui/work/w~1"), "Set the token")
+	s.want(s.get("viewer", "/ui/work/w~1"), 200, "<dt>Rate</dt><dd>not known yet</dd>")
+	s.wantNot(s.get("viewer", "/ui/work/w~1"), "Set the token", "In open buckets")
 	form := url.Values{"what": {"token"}, "token": {"t 7"}, "reason": {" restored "}, "next": {"/ui/work/w~1"}}
 	s.want(s.send("viewer", "POST", "/ui/work/w~1/reset", form), 403)
 	if to := s.want(s.send("operator", "POST", "/ui/work/w~1/reset", form), 303).header.Get("Location"); to != "/ui/work/w~1" {
