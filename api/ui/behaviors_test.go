@@ -23,7 +23,7 @@ func TestBehaviors_OfAnEmptyClusterAreThoseThatNodesRun(t *testing.T) {
 	s := serve(t)
 	s.want(s.get("viewer", "/ui/behaviors"), 200, "noop", "sleep", "Nothing was done.")
 	s.wantNot(s.get("tenant", "/ui/behaviors"), "noop")
-	s.want(s.get("tenant", "/ui/behaviors"), 200, "No behavior yet", "taskledger submit")
+	s.want(s.get("tenant", "/ui/behaviors"), 200, "No behavior yet", `<pre tabindex="0">taskledger submit`)
 }
 
 func TestBehaviors_TellWhatWasDone(t *testing.T) {

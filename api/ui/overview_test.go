@@ -18,7 +18,7 @@ import (
 
 func TestOverview_OfAnEmptyClusterSaysHowToBegin(t *testing.T) {
 	s := serve(t)
-	s.want(s.get("viewer", "/ui/"), 200, "Nothing has been submitted yet", "taskledger submit")
+	s.want(s.get("viewer", "/ui/"), 200, "Nothing has been submitted yet", `<pre tabindex="0">taskledger submit`)
 }
 
 func TestOverview_TellsWhatNeedsAttention(t *testing.T) {

@@ -36,9 +36,10 @@ const yearly = `{"cron":"0 0 3 1 1 ?","timezone":"Europe/Berlin","behavior":"noo
 
 func TestSchedules_OfAnEmptyClusterSayHowToBegin(t *testing.T) {
 	s := serve(t)
-	s.want(s.get("viewer", "/ui/schedules"), 200, "There is no schedule yet", "taskledger schedule set")
+	s.want(s.get("viewer", "/ui/schedules"), 200, "There is no schedule yet", `<pre tabindex="0">taskledger schedule set`)
 	s.want(s.get("viewer", "/ui/schedules?prefix=x"), 200, "No schedule matches")
-	s.want(s.get("viewer", "/ui/collections"), 200, "There is no collection yet", "taskledger sync apply")
+	s.want(s.get("viewer", "/ui/collections"), 200, "There is no collection yet",
+		`<pre tabindex="0">taskledger sync apply`)
 }
 
 func TestSchedules_AreFilteredAndKeepWhatWasTyped(t *testing.T) {
@@ -84,9 +85,9 @@ func TestSchedule_IsRunPausedAndResumed(t *testing.T) {
 	s.want(s.send("submitter", "POST", "/ui/schedules", form), 303)
 	s.want(s.send("submitter", "POST", "/ui/schedules", form), 409, "0 of 1 were done", "no new run: nightly/run:")
 	page = s.want(s.get("viewer", at), 200, "nightly/run:")
-	if n := strings.Count(page.text, `<tr id="t-nightly/run:`); n != 1 {
 	s.node.Await(t, events.TaskID("nightly/run:"+between(page.text, `<tr id="t-nightly/run:`)))
 	s.want(s.get("viewer", at), 200, "0 have not ended,", "1 is kept;")
+	if n := strings.Count(page.text, `<tr id="t-nightly/run:`); n != 1 {
 		t.Errorf("%d runs: %s", n, clip(page.text))
 	}
 	form = url.Values{

@@ -26,12 +26,12 @@ func (s *server) update(store, update string) {
 
 func TestStores_AreAskedForByNameAndRememberedByTheBrowser(t *testing.T) {
 	s := serve(t)
-	s.want(s.get("viewer", "/ui/stores"), 200, "No store was looked at yet", "taskledger store update")
+	s.want(s.get("viewer", "/ui/stores"), 200, "No store was looked at yet", `<pre tabindex="0">taskledger store update`)
 	got := s.want(s.get("viewer", "/ui/stores?name=jobs.1"), 303)
 	if to := got.header.Get("Location"); to != "/ui/stores/jobs.1" {
 		t.Error(to)
 	}
-	got = s.want(s.get("viewer", "/ui/stores/jobs.1"), 200, "The store is empty", "--store jobs.1")
+	got = s.want(s.get("viewer", "/ui/stores/jobs.1"), 200, "The store is empty", "--store jobs.1</pre>")
 	cookie := cookieOf(got)
 	s.want(s.get("viewer", "/ui/stores", "Cookie", cookie), 200, `href="/ui/stores/jobs.1"`)
 	if again := s.get("viewer", "/ui/stores/jobs.1", "Cookie", cookie); again.header.Get("Set-Cookie") != "" {
