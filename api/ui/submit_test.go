@@ -45,7 +45,8 @@ func TestSubmit_MakesATaskAndShowsIt(t *testing.T) {
 		t.Errorf("%s, want %s", is, at)
 	}
 	s.want(s.get("submitter", "/ui/submit", "Cookie", "taskledger-zone=Etc/GMT-1"), 200, "2026-11-23 17:00 in Etc/GMT-1")
-	s.wantNot(s.get("submitter", "/ui/submit"), "17:00 in")
+	got = s.want(s.get("submitter", "/ui/submit"), 200, `<span class="nowrap">2026-11-23T17:00:00Z</span></span>`)
+	s.wantNot(got, "17:00 in")
 	form.Set("not_before", "tomorrow")
 	s.want(s.send("submitter", http.MethodPost, "/ui/submit", form, "Cookie", "taskledger-zone=Etc/GMT-1"), 400, "in the zone Etc/GMT-1")
 	s.want(s.get("viewer", "/ui/submit"), 403)
