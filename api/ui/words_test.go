@@ -79,3 +79,12 @@ func TestBehaviors_TellATimeBelowAMillisecond(t *testing.T) {
 	got := other.want(other.get("viewer", "/ui/behaviors"), 200, `data-label="Took">below 1 ms · `)
 	other.wantNot(got, ">0 ms")
 }
+
+// The page of a login has its commands on lines of their own, after what a person comes for.
+func TestLogin_TellsTheCommandsAfterItsButton(t *testing.T) {
+	s := serve(t)
+	page := s.want(s.get("", "/ui/login"), 200, `<pre tabindex="0">taskledger token new NAME --role viewer</pre>`).text
+	if at := strings.Index(page, `<pre tabindex="0">taskledger ui</pre>`); at < strings.Index(page, "Log in</button>") {
+		t.Errorf("the command stands at %d: %s", at, clip(page))
+	}
+}
