@@ -48,7 +48,7 @@ type SubmitOptions struct {
 	// one. A submit that begins a run of a task that is there gives it these instead, unless there are none; one that
 	// joins a run changes none.
 	Tags []string
-	// Deadline, up to ten years ahead and after the time when the task may start, is when the run that the submit
+	// Deadline, up to ten years ahead and not before the task may start, is when the run that the submit
 	// begins fails unless it has ended: with the code "deadline", while it waits as while an attempt runs, whose context
 	// then ends. A failed attempt whose next one would come later is the last, with its own error. An attempt that ends
 	// before the owner of the shard sees that the time has come counts, also where that was away for a while.

@@ -259,7 +259,7 @@ func (d *Decider) late(c *Submit) (refusal Answer, refused bool) {
 	case c.Deadline == 0:
 	case c.Deadline <= d.Now:
 		problem = "want a time to come"
-	case c.Deadline <= starts:
+	case c.Deadline < starts:
 		problem = "the task may not start before " + starts.Text()
 	}
 	err := &store.InvalidError{Field: "deadline", Problem: c.Deadline.Text() + ": " + problem}
