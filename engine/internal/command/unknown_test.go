@@ -239,6 +239,7 @@ func TestTold_TailsOfPartsArePassedOver(t *testing.T) {
 	kept := *l.task()
 	kept.Requests = requests.List{{ID: "k", Run: 1, At: 7}}
 	kept.Run = events.RunByHand
+	kept.About = &projection.Description{Tags: []string{"nightly"}, Deadline: 5}
 	encoded := command.EncodeTask(&kept)
 	var failure, pause wire.Writer
 	kept.Error.Encode(&failure)
@@ -251,7 +252,7 @@ func TestTold_TailsOfPartsArePassedOver(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for name, part := range map[string][]byte{"policy": policyBytes(kept.Kind.Policy), "error": failure.B, "request": {0x93, 0xa1, 'k', 1, 7}, "all of it": encoded} {
+	for name, part := range map[string][]byte{"policy": policyBytes(kept.Kind.Policy), "error": failure.B, "request": {0x93, 0xa1, 'k', 1, 7}, "description": {0x92, 0x91, 0xa7, 'n', 'i', 'g', 'h', 't', 'l', 'y', 5}, "all of it": encoded} {
 		if got, err := command.DecodeTask(grownIn(t, encoded, part)); err != nil || !reflect.DeepEqual(got, want) {
 			t.Errorf("a task with a longer %s is read as %+v, %v; want %+v", name, got, err, want)
 		}
