@@ -84,7 +84,7 @@ var commands = []planted{
 	{"a run-now is lost", "7 acknowledged", func(b *builder) {
 		c := b.created()
 		c.NotBefore += 1_000_000
-		b.op(history.Operation{Verb: history.Submit, Task: "a", Delay: 1_000_000_000_000}, func() { b.add("a", c) })
+		b.op(history.Operation{Verb: history.Submit, Task: "a", Options: history.Options{Delay: 1_000_000_000_000}}, func() { b.add("a", c) })
 		b.command(history.RunNow, "a")
 	}, wallEnds},
 	{"merged from nowhere", "7 acknowledged", func(b *builder) {

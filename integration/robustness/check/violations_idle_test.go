@@ -108,7 +108,7 @@ func TestAll_AllowsATaskToWait(t *testing.T) {
 		},
 		"for its time": func(b *builder) {
 			b.settled(1)
-			o := b.op(history.Operation{Verb: history.Submit, Task: "a", Delay: int64(3 * time.Second)}, func() {
+			o := b.op(history.Operation{Verb: history.Submit, Task: "a", Options: history.Options{Delay: int64(3 * time.Second)}}, func() {
 				c := b.created()
 				c.NotBefore = b.now.Add(3 * time.Second)
 				b.add("a", c)

@@ -100,15 +100,14 @@ type Operation struct {
 	Return int64 // 0 = never
 	Answer Answer
 
-	Joined      bool   // of Submit: the task existed
-	Repeated    bool   // of Submit: the same request has made or changed the task before
-	By          string // of Submit without an id, whose request names the task: principal and behavior; the same request by the same is for one task
-	Body        string // of the same: all else that it asked for
-	RunsAgain   bool   // of Submit: a task that has ended gets a further run
-	Delay       int64  // of Submit, nanoseconds
-	Description        // of Submit
-	Request     string // of Submit: its request key; a repeated one joins the run that the first one asked for. Of Wait: that of the submit whose future it is
-	Shown              // of Get
+	Joined    bool   // of Submit: the task existed
+	Repeated  bool   // of Submit: the same request has made or changed the task before
+	By        string // of Submit without an id, whose request names the task: principal and behavior; the same request by the same is for one task
+	Body      string // of the same: all else that it asked for
+	RunsAgain bool   // of Submit: a task that has ended gets a further run
+	Options          // of Submit
+	Request   string // of Submit: its request key; a repeated one joins the run that the first one asked for. Of Wait: that of the submit whose future it is
+	Shown            // of Get
 	// Outcome holds the result of an ended run that Wait or Get returned: "=" and the result as JSON text, or "!" and
 	// the code of the error. "" when the run has not ended.
 	Outcome string
@@ -126,8 +125,9 @@ type Operation struct {
 	Schedule *ScheduleCall `json:",omitempty"` // of a verb of schedules; nil for every other one
 }
 
-// Description holds the tags and the deadline of a submit.
-type Description struct {
+// Options holds what a submit asks for beside its parameters.
+type Options struct {
+	Delay    int64         // nanoseconds
 	Deadline events.Millis // 0 = none
 	Tags     string        // in order, with spaces between them
 }

@@ -19,7 +19,7 @@ func sample() *history.Run {
 		Info: history.Info{Kind: "real", Seed: 1<<64 - 1, Command: "run --seed 1", Versions: []string{"etcd 3"}, Shards: 3, TTLMs: 3000,
 			BoundMs: 60_000, Commands: 8, Healed: 7, End: 9, Read: 10, EndWall: 1_800_000_000_000, Problems: []string{"a fault did not bite"}, Planned: []string{"kill"}},
 		Operations: []history.Operation{
-			{Client: 1, Verb: history.Submit, Task: "a", Call: 1, Return: 2, Answer: history.OK, Joined: true, RunsAgain: true, Delay: 5, Request: "r-1"},
+			{Client: 1, Verb: history.Submit, Task: "a", Call: 1, Return: 2, Answer: history.OK, Joined: true, RunsAgain: true, Options: history.Options{Delay: 5}, Request: "r-1"},
 			{
 				Client: 2,
 				Verb:   history.Get,

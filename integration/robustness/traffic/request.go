@@ -40,7 +40,7 @@ type Request struct {
 
 // Operation is the record of the request before it is made.
 func (r Request) Operation(client int, begin int64) history.Operation {
-	op := history.Operation{Client: client, Verb: r.Verb, Task: r.Task, RunsAgain: r.Again || r.Errand || r.Brook, Delay: int64(r.Delay), Call: clock.Now() - begin,
+	op := history.Operation{Client: client, Verb: r.Verb, Task: r.Task, RunsAgain: r.Again || r.Errand || r.Brook, Options: history.Options{Delay: int64(r.Delay)}, Call: clock.Now() - begin,
 		Behavior: r.Behavior, Reason: r.Reason, Forbidden: r.Forbidden}
 	if r.ofSettings() {
 		op.Task = string(events.Settings)

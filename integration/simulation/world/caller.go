@@ -112,7 +112,7 @@ func (c *caller) submit(p *process, o order) (*engine.Future, history.Operation)
 	if !o.raw {
 		b = work.Varied(b, o.losses)
 	}
-	op := history.Operation{Verb: history.Submit, Task: string(o.id), Delay: int64(o.delay), RunsAgain: b.Policy().Existing == events.RunAgain, Request: o.request,
+	op := history.Operation{Verb: history.Submit, Task: string(o.id), Options: history.Options{Delay: int64(o.delay)}, RunsAgain: b.Policy().Existing == events.RunAgain, Request: o.request,
 		Terms: traffic.Terms(b.Policy(), o.priority), Forbidden: o.forbidden}
 	o.job.Pad = c.world.pad
 	params, err := json.Marshal(o.job)
@@ -159,7 +159,7 @@ func (c *caller) submitMany(p *process, orders []order, key, by string) {
 		}
 		b := p.behavior(o.behavior)
 		all[i] = task.Request{Behavior: b, Params: params, SubmitOptions: task.SubmitOptions{ID: o.id, Delay: o.delay}}
-		ops[i] = history.Operation{Verb: history.Submit, Task: string(o.id), Delay: int64(o.delay), RunsAgain: b.Policy().Existing == events.RunAgain, Request: key,
+		ops[i] = history.Operation{Verb: history.Submit, Task: string(o.id), Options: history.Options{Delay: int64(o.delay)}, RunsAgain: b.Policy().Existing == events.RunAgain, Request: key,
 			Terms: traffic.Terms(b.Policy(), 0), Asker: named, Call: c.world.record.Now()}
 		if o.id == "" && key != "" {
 			ops[i].By, ops[i].Body = fmt.Sprint(named.Principal, " ", o.behavior, ", number ", i), fmt.Sprintf("%s after %s", params, o.delay)
