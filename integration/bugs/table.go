@@ -170,7 +170,7 @@ var decisions = []Bug{
 		{` && d.forbids(events.KindJoined) == ""`, ""},
 	}, commandPkg, "TestSubmit_ThatJoinsWorksWhileANodeCannotReadJoined"},
 	{"deadline that ends nothing", "engine/internal/deadlines/deadlines.go", []Edit{
-		{"	o.overdue = true\n", "	o.overdue = false\n"},
+		{"	if !o.overdue {\n", "	if o.overdue {\n"},
 	}, engine, "TestDeadline_EndsARunThatWaits"},
 	{"shard given up because there is no room to say what joins must read", "engine/internal/shard/storefull.go", []Edit{
 		{"for errors.Is(err, store.ErrFull) && ctx.Err() == nil {", "for errors.Is(err, store.ErrFull) && false {"},
