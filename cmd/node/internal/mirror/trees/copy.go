@@ -8,9 +8,9 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"taskledger/work"
 
 	"taskledger/behaviors"
+	"taskledger/work"
 )
 
 const equal = "it is equal"

@@ -65,7 +65,8 @@ type Change struct {
 //
 // The token tells a time up to which all changes are in the target. A scan tells changes until they are older than lag,
 // and its tokens have the time of the scan before it: only when all that it told is settled the stream goes on behind
-// it. So what could not be mirrored comes again, every tryAgain in this attempt, and when another one begins.
+// it. So what could not be mirrored comes again, every tryAgain in this attempt, and when another one begins; a directory
+// that was not empty yet comes again after lag already.
 func (p *Pair) Follow(l Limits) *work.Work[FollowParams, work.Change[Change]] {
 	return p.follow(l, &follower{
 		pair:  p,
@@ -129,7 +130,11 @@ func (f *follower) process(ctx context.Context, c work.Change[Change]) error {
 	skipped, err := f.pair.equalize(ctx, c.Value.Path)
 	switch {
 	case err != nil:
-		f.open.fail(c.Value.Path, c.Value.Scan, time.Now())
+		wait := tryAgain
+		if errors.Is(err, errNotEmpty) && !c.Value.Again {
+			wait = f.lag
+		}
+		f.open.fail(c.Value.Path, c.Value.Scan, time.Now().Add(wait))
 		if errors.Is(err, errNotEmpty) {
 			return work.Skip(err.Error())
 		}

@@ -25,7 +25,8 @@ const (
 	// fastLag is many times the tick of the times of file systems.
 	fastLag   = 100 * time.Millisecond
 	fastEvery = time.Millisecond
-	patience  = 20 * time.Second
+	// patience is three times as long as what failed waits until it is tried again.
+	patience = 90 * time.Second
 )
 
 // tokens is the record of a stream in memory.
@@ -78,14 +79,23 @@ type following struct {
 	most   int // paths that are remembered as not settled; 0 = the usual number
 }
 
-func follows(p trees.Params) *following {
+// follows returns a source that is followed from a time on, which comes before the first change.
+func follows(p trees.Params, since time.Time) *following {
 	return &following{
 		Params: p,
 		record: newRecord(),
 		tokens: &tokens{},
-		since:  time.Now(),
+		since:  since,
 		limits: trees.Limits{Threads: 3},
 	}
+}
+
+// plantFollowed plants two trees, and returns the source as one that is followed since before that: the times of their
+// directories differ.
+func plantFollowed(t testing.TB, source, target forest) *following {
+	t.Helper()
+	since := time.Now()
+	return follows(plant(t, source, target), since)
 }
 
 // attempt makes an attempt in a process of its own, until ctx ends.
@@ -242,7 +252,7 @@ func TestFollow_BringsWhateverHasChangedIntoTheTarget(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			f := follows(plant(t, of, of))
+			f := plantFollowed(t, of, of)
 			other := forest{"f": file("f"), "g/h": file("h"), "e": file("not three")}
 			do(t, func() error { return other.plant(filepath.Join(f.Source, "../other")) })
 			stop := f.start(t)
@@ -286,12 +296,13 @@ func TestFollow_AttemptsThatEndAnywhereLoseNoChange(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
 	rapid.Check(t, func(t *rapid.T) {
+		since := time.Now()
 		at, err := os.MkdirTemp(root, "")
 		must(t, err)
 		p := trees.Params{Source: filepath.Join(at, "source"), Target: filepath.Join(at, "target")}
 		must(t, os.Mkdir(p.Source, 0o755))
 		must(t, os.Mkdir(p.Target, 0o755))
-		f := follows(p)
+		f := follows(p, since)
 		for range rapid.IntRange(1, 3).Draw(t, "attempts") {
 			stop := f.start(t)
 			for range rapid.IntRange(0, 20).Draw(t, "changes") {
@@ -312,7 +323,7 @@ func TestFollow_AttemptsThatEndAnywhereLoseNoChange(t *testing.T) {
 func TestFollow_WhileNothingChangesAnAttemptTellsOnceThatItGetsOn(t *testing.T) {
 	t.Parallel()
 	of := forest{"a": file("one"), "b/c": file("two")}
-	f := follows(plant(t, of, of))
+	f := plantFollowed(t, of, of)
 	stop := f.start(t)
 	since := time.Now()
 	do(t, func() error { return os.WriteFile(filepath.Join(f.Source, "b/c"), []byte("three"), 0o644) })
@@ -350,7 +361,7 @@ func (s *tokens) failures() int64 {
 func TestFollow_WhatFailedKeepsTheTokenAndIsTriedAgainByTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	of := forest{"a": file("one"), "b/c": file("two")}
-	f := follows(plant(t, of, of))
+	f := plantFollowed(t, of, of)
 	stop := f.start(t)
 	since := time.Now()
 	do(t, func() error { return os.WriteFile(filepath.Join(f.Source, "a"), []byte("two"), 0o644) })
@@ -384,7 +395,7 @@ func TestFollow_WhatFailedKeepsTheTokenAndIsTriedAgainByTheNextAttempt(t *testin
 func TestFollow_WhatIsBelowADirectoryInThePlaceOfAFileGoesWithIt(t *testing.T) {
 	t.Parallel()
 	of := forest{"a": file("one"), "b/c": file("two")}
-	f := follows(plant(t, of, of))
+	f := plantFollowed(t, of, of)
 	stop := f.start(t)
 	defer stop()
 	since := time.Now()
@@ -411,7 +422,7 @@ func TestFollow_TheTokenGoesOnOnceFewerPathsFailThanAreRemembered(t *testing.T) 
 		names = append(names, fmt.Sprint("b/", i))
 		of[names[i]] = file("one")
 	}
-	f := follows(plant(t, of, of))
+	f := plantFollowed(t, of, of)
 	f.most = 20
 	stop := f.start(t)
 	defer stop()
@@ -446,7 +457,7 @@ func TestFollow_TheTokenGoesOnOnceFewerPathsFailThanAreRemembered(t *testing.T) 
 func TestFollow_DeletesNoMoreThanTheLimit(t *testing.T) {
 	t.Parallel()
 	of := forest{"a": file("one"), "b": file("two"), "c": file("three")}
-	f := follows(plant(t, of, of))
+	f := plantFollowed(t, of, of)
 	most := int64(1)
 	f.limits.MaxDeletes = &most
 	do(t,
@@ -467,7 +478,7 @@ func TestFollow_DeletesNoMoreThanTheLimit(t *testing.T) {
 func TestFollow_RemovesThePartsThatAnotherProcessHasLeft(t *testing.T) {
 	t.Parallel()
 	of := forest{"a": file("one"), "b/c": file("two")}
-	f := follows(plant(t, of, of))
+	f := plantFollowed(t, of, of)
 	do(t, func() error {
 		return os.WriteFile(filepath.Join(f.Target, "b/c.0123456789abcdef.part"), []byte("tw"), 0o644)
 	})
@@ -478,7 +489,7 @@ func TestFollow_RemovesThePartsThatAnotherProcessHasLeft(t *testing.T) {
 
 func TestFollow_GoesOnAtATimeThatSomebodySets(t *testing.T) {
 	t.Parallel()
-	f := follows(plant(t, forest{"a": file("one")}, forest{}))
+	f := plantFollowed(t, forest{"a": file("one")}, forest{})
 	for token, want := range map[string]string{
 		"tomorrow":               "want a time as of RFC 3339",
 		"2026-11-29T00:00:00Z/x": "want a time as of RFC 3339",
@@ -502,7 +513,7 @@ func TestFollow_GoesOnAtATimeThatSomebodySets(t *testing.T) {
 func TestFollow_ASourceThatIsReplacedEndsTheAttempt(t *testing.T) {
 	t.Parallel()
 	of := forest{"a": file("one")}
-	f := follows(plant(t, of, forest{}))
+	f := plantFollowed(t, of, forest{})
 	do(t, func() error { return os.Chmod(filepath.Join(f.Source, "a"), 0o600) })
 	ended := make(chan error, 1)
 	go func() { ended <- f.attempt(t.Context()) }()

@@ -9,7 +9,8 @@ import (
 const (
 	// maxUnsettled bounds the paths that a follower remembers as not settled.
 	maxUnsettled = 100_000
-	// tryAgain is the time after which a path that failed is tried again, though it has not changed.
+	// tryAgain is the time after which a path that failed is tried again, though it has not changed. Only the first time it
+	// may be sooner.
 	tryAgain = 30 * time.Second
 )
 
@@ -24,9 +25,9 @@ type unsettled struct {
 
 // change tells when a path was told.
 type change struct {
-	scan   uint64    // the first scan since which it is not settled
-	last   uint64    // the scan that has told it last
-	failed time.Time // when it failed last; zero = it has not
+	scan  uint64    // the first scan since which it is not settled
+	last  uint64    // the scan that has told it last
+	again time.Time // when it is to be tried again; zero = it has not failed
 }
 
 // begin forgets all, as an attempt begins that tells them again.
@@ -80,12 +81,12 @@ func (u *unsettled) settle(path string, scan uint64) {
 	}
 }
 
-// fail notes that a path, as a scan has told it, could not be brought into the target.
-func (u *unsettled) fail(path string, scan uint64, now time.Time) {
+// fail notes that a path, as a scan has told it, could not be brought into the target, and when to try it again.
+func (u *unsettled) fail(path string, scan uint64, again time.Time) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if c := u.paths[path]; c != nil && c.last <= scan {
-		c.failed = now
+		c.again = again
 	}
 }
 
@@ -94,9 +95,9 @@ func (u *unsettled) due(now time.Time) (paths []string) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	for path, c := range u.paths {
-		if !c.failed.IsZero() && now.Sub(c.failed) >= tryAgain {
+		if !c.again.IsZero() && !now.Before(c.again) {
 			paths = append(paths, path)
-			c.failed = now
+			c.again = now.Add(tryAgain)
 		}
 	}
 	return paths
