@@ -27,7 +27,7 @@ func (u *upkeep) under(c *cfg) {
 }
 
 type trimTime struct {
-	store.Store
+	small
 	u *upkeep
 }
 

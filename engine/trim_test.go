@@ -200,6 +200,13 @@ func (small) Usage(context.Context) (store.Usage, error) {
 	return store.Usage{InUse: 1, Size: 1, Quota: 16 << 20, Revision: 1}, nil
 }
 
+func (s small) Durability() string {
+	if d, tells := s.Store.(store.Durable); tells {
+		return d.Durability()
+	}
+	return ""
+}
+
 // bulk is parameters of two KiB: some hundred tasks make a tail long enough for a snapshot.
 var bulk = []byte(`"` + strings.Repeat("x", 2<<10) + `"`)
 
