@@ -104,11 +104,7 @@ func TestTrim_NothingIntoAForeignArchive(t *testing.T) {
 			n := u.run(t)
 			u.away.Store(false)
 			awaitDegraded(t, n.Client, c.says)
-			remedy := "taskledger repair --restored"
-			if store.InFiles(u.Store) {
-				remedy = "restore the whole directory"
-			}
-			awaitDegraded(t, n.Client, remedy)
+			awaitDegraded(t, n.Client, remedyOf(u.Store))
 			u.wantUntrimmed(t)
 			if got := u.held.Records(0); len(got) != 1 {
 				t.Errorf("%d entries in the archive after its one", len(got)-1)
