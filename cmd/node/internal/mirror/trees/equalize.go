@@ -7,8 +7,8 @@ import (
 	"path"
 )
 
-// errNotEmpty tells of a directory that is to be deleted and has something in it, as a file that is being copied: a later
-// scan finds it, or the end of the copy deletes both.
+// errNotEmpty is returned for a directory that is to be deleted and still has entries, such as the part of a file that
+// is being copied. A later scan finds these, or the end of the copy deletes both.
 var errNotEmpty = errors.New("it is not empty yet")
 
 // equalize makes an entry of the target equal to that of the source as both are now, without what is below it, and gives

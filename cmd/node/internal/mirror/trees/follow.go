@@ -65,8 +65,8 @@ type Change struct {
 //
 // The token tells a time up to which all changes are in the target. A scan tells changes until they are older than lag,
 // and its tokens have the time of the scan before it: only when all that it told is settled the stream goes on behind
-// it. So what could not be mirrored comes again, every tryAgain in this attempt, and when another one begins; a directory
-// that was not empty yet comes again after lag already.
+// it. What could not be mirrored is therefore tried again every tryAgain in this attempt, and when another one begins.
+// A directory that was not empty is tried again after lag, and then after twice the last wait, up to tryAgain.
 func (p *Pair) Follow(l Limits) *work.Work[FollowParams, work.Change[Change]] {
 	return p.follow(l, &follower{
 		pair:  p,
@@ -131,10 +131,10 @@ func (f *follower) process(ctx context.Context, c work.Change[Change]) error {
 	switch {
 	case err != nil:
 		wait := tryAgain
-		if errors.Is(err, errNotEmpty) && !c.Value.Again {
+		if errors.Is(err, errNotEmpty) {
 			wait = f.lag
 		}
-		f.open.fail(c.Value.Path, c.Value.Scan, time.Now().Add(wait))
+		f.open.fail(c.Value.Path, c.Value.Scan, time.Now(), wait)
 		if errors.Is(err, errNotEmpty) {
 			return work.Skip(err.Error())
 		}

@@ -25,8 +25,8 @@ const (
 	// fastLag is many times the tick of the times of file systems.
 	fastLag   = 100 * time.Millisecond
 	fastEvery = time.Millisecond
-	// patience is three times as long as what failed waits until it is tried again.
-	patience = 90 * time.Second
+	// patience is shorter than the time after which what failed is tried again.
+	patience = 20 * time.Second
 )
 
 // tokens is the record of a stream in memory.

@@ -9,8 +9,7 @@ import (
 const (
 	// maxUnsettled bounds the paths that a follower remembers as not settled.
 	maxUnsettled = 100_000
-	// tryAgain is the time after which a path that failed is tried again, though it has not changed. Only the first time it
-	// may be sooner.
+	// tryAgain is the longest time after which a path that failed is tried again, though it has not changed.
 	tryAgain = 30 * time.Second
 )
 
@@ -25,9 +24,10 @@ type unsettled struct {
 
 // change tells when a path was told.
 type change struct {
-	scan  uint64    // the first scan since which it is not settled
-	last  uint64    // the scan that has told it last
-	again time.Time // when it is to be tried again; zero = it has not failed
+	scan  uint64        // the first scan since which it is not settled
+	last  uint64        // the scan that has told it last
+	wait  time.Duration // between its last failure and the next try
+	again time.Time     // when it is to be tried again; zero = it has not failed
 }
 
 // begin forgets all, as an attempt begins that tells them again.
@@ -81,12 +81,14 @@ func (u *unsettled) settle(path string, scan uint64) {
 	}
 }
 
-// fail notes that a path, as a scan has told it, could not be brought into the target, and when to try it again.
-func (u *unsettled) fail(path string, scan uint64, again time.Time) {
+// fail notes that a path, as a scan has told it, could not be brought into the target. It is tried again after wait,
+// and after twice the last wait if it failed before, but within tryAgain.
+func (u *unsettled) fail(path string, scan uint64, now time.Time, wait time.Duration) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if c := u.paths[path]; c != nil && c.last <= scan {
-		c.again = again
+		c.wait = min(max(wait, 2*c.wait), tryAgain)
+		c.again = now.Add(c.wait)
 	}
 }
 
