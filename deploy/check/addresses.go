@@ -1,8 +1,12 @@
 package main
 
 import (
+	"fmt"
+	"maps"
+	"math/rand/v2"
 	"net"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -46,16 +50,28 @@ func (a *addresses) replaced(host, text string) (string, error) {
 	return text, failed
 }
 
+// lowestPort and highestPort bound the ports that are chosen: the system gives none below 32768 to a connection that
+// goes out, so a port stays free while the server that listens on it is started again.
+const lowestPort, highestPort = 20_000, 32_767
+
 // at returns what stands for a port of a host: one that is free when it is first asked for.
 func (a *addresses) at(host, port string) (string, error) {
 	named := host + ":" + port
 	if a.of[named] != "" {
 		return a.of[named], nil
 	}
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		return "", err
+	var failed error
+	for range 1_000 {
+		chosen := fmt.Sprintf("127.0.0.1:%d", lowestPort+rand.IntN(highestPort-lowestPort+1))
+		if slices.Contains(slices.Collect(maps.Values(a.of)), chosen) {
+			continue
+		}
+		var l net.Listener
+		if l, failed = net.Listen("tcp", chosen); failed != nil {
+			continue
+		}
+		a.of[named] = chosen
+		return chosen, l.Close()
 	}
-	a.of[named] = l.Addr().String()
-	return a.of[named], l.Close()
+	return "", fmt.Errorf("find a free port for %s: %w", named, failed)
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"math/rand/v2"
 	"net"
 	"os"
 	"os/exec"
@@ -379,17 +380,26 @@ func (w *world) wantLoads(prefixes ...string) error {
 	return nil
 }
 
+// lowestPort and highestPort bound the ports that are chosen: the system gives none below 32768 to a connection that
+// goes out, so a port stays free while the server that listens on it is started again.
+const lowestPort, highestPort = 20_000, 32_767
+
 // freePorts returns ports of loopback that nobody listens on now.
 func freePorts(n int) (ports []int, err error) {
-	for range n {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
+	for range 1_000 {
+		if len(ports) == n {
+			return ports, nil
+		}
+		port := lowestPort + rand.IntN(highestPort-lowestPort+1)
+		l, failed := net.Listen("tcp", fmt.Sprintf("127.0.0.1:%d", port))
+		if failed != nil {
+			err = failed
+			continue
 		}
 		defer l.Close() // together, so that none comes twice
-		ports = append(ports, l.Addr().(*net.TCPAddr).Port)
+		ports = append(ports, port)
 	}
-	return ports, nil
+	return nil, fmt.Errorf("find %d free ports: %w", n, err)
 }
 
 // say runs a command whose output is that of this program.
