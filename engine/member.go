@@ -335,7 +335,7 @@ func (m *member) readable(ctx context.Context, kind events.Kind) error {
 	return fmt.Errorf("%w: %s", command.ErrDecideAnew, problem)
 }
 
-// cancelAttempt hints to the node of an attempt that it is cancelled. The next Reconcile repeats it.
+// cancelAttempt hints to the node of an attempt that it is to end. The next Reconcile repeats it.
 func (m *member) cancelAttempt(shard int, c shard.Cancel) {
 	if c.Node == m.session.ID {
 		m.exec.Cancel(shard, c.Started, worker.CancelledBy(c.By, c.Reason))

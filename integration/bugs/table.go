@@ -321,7 +321,7 @@ var assignments = []Bug{
 		{"t.Offer == 0 && (c.Node != self || t.Started.Entry() < began)", "t.Offer == 0"},
 	}, shardPkg, "TestReconcile_ReleasesALocalStartOfAnEarlierOwner"},
 	{"cancel that is only a hint", "engine/internal/command/reconcile.go", []Edit{
-		{"t.Node != c.Node || t.Cancelled {\n			ended", "t.Node != c.Node {\n			ended"},
+		{" || t.Cancelled || d.crewSuspended(t) {\n", " || d.crewSuspended(t) {\n"},
 	}, shardPkg, "TestReconcile_RepeatsACancelThatCameTooEarly"},
 	{"offer answered before its attempts are known", "engine/internal/worker/offers.go", []Edit{
 		{"		x.Launch(session, shard, assigned[i])\n	}\n", "		of.mu.Unlock()\n		x.Launch(session, shard, assigned[i])\n		of.mu.Lock()\n	}\n"},

@@ -19,6 +19,9 @@ var works = []Bug{
 	{"bucket that starts while the work is suspended", "engine/internal/works/decide.go", []Edit{
 		{"	case a.parent.Suspended:\n", "	case false:\n"},
 	}, worksPkg, "TestWork_SuspendedStartsNoBucketAndResumedGoesOnWhereItWas"},
+	{"suspension of a work of which a node is told once", "engine/internal/command/reconcile.go", []Edit{
+		{"	return t != nil && t.Suspended\n", "	return t == nil\n"},
+	}, worksPkg, "TestReconcile_NamesTheAttemptsOfAWorkThatIsSuspended"},
 	{"bucket of an attempt that runs elsewhere", "engine/internal/works/decide.go", []Edit{
 		{"	if t == nil || t.ID != events.TaskID(id) || t.Node != node {\n", "	if t == nil || t.ID != events.TaskID(id) {\n"},
 	}, worksPkg, "TestWork_AttemptThatIsOverIsRefused"},

@@ -5,7 +5,9 @@ import (
 	"testing"
 	"time"
 
+	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/internal/testcluster"
 	"taskledger/task"
 )
 
@@ -49,4 +51,31 @@ func TestWork_AFunctionThatIgnoresASuspendCostsNoAttempt(t *testing.T) {
 	_, err := f.Wait(w.within())
 	w.must(err)
 	w.doneOnce(steered, s.buckets)
+}
+
+// Without a bus the hint that ends the attempt is lost: the roll call tells the node.
+func TestWork_ASuspendWhoseHintIsLostEndsTheAttempt(t *testing.T) {
+	t.Parallel()
+	s := shape{id: "unheard", items: 4, limit: -1}
+	of := s.define("client", newTally(), nil)
+	began := make(chan struct{}, s.items)
+	c := testcluster.New(t, testcluster.Options{NoNATS: true})
+	c.StartNode("owns", func(cfg *engine.NodeConfig) { cfg.Slots = -1 })
+	c.StartNode("runs", func(cfg *engine.NodeConfig) { cfg.Owner = new(bool) },
+		s.define("runs", newTally(), func(ctx context.Context, _ int64) error {
+			began <- struct{}{}
+			<-ctx.Done()
+			return context.Cause(ctx)
+		}))
+	w := &world{T: t, cluster: c, client: c.StartClient("client", nil)}
+	w.submit(of, steered)
+	<-began
+	w.must(w.client.Operations().Suspend(w.within(), steered, ""))
+	w.await("the bucket is given back", func() bool {
+		is, planned := w.progress(steered)
+		return planned && len(is.Open) == 0
+	})
+	if is := w.show(steered); is.Status == task.Failure || is.Failures != 0 {
+		t.Errorf("it is %s after %d failures", is.Status, is.Failures)
+	}
 }

@@ -91,12 +91,14 @@ func decodeAttempts(r *wire.Reader) (attempts []AttemptName) {
 // that the node does not know although their assignment must have reached it: those that answered an offer which
 // the node counts as answered, and those that an earlier owner started on its own node (began is the first entry of
 // this ownership). It leaves attempts outside the range of the command alone. It returns the node's attempts that
-// have ended or are cancelled; all is false when the entry is full before all are released.
+// have ended, or are to end, since hints of that may be lost; all is false when the entry is full before all are
+// released.
 func (d *Decider) reconcile(c *Reconcile, self string, began uint64) (ended []AttemptName, all bool) {
 	present := make(map[AttemptName]bool, len(c.Attempts))
 	for _, a := range c.Attempts {
 		present[a] = true
-		if t := d.State.Task(a.Task); t == nil || t.Started != a.Started || t.Node != c.Node || t.Cancelled {
+		t := d.State.Task(a.Task)
+		if t == nil || t.Started != a.Started || t.Node != c.Node || t.Cancelled || d.crewSuspended(t) {
 			ended = append(ended, a)
 		}
 	}
@@ -116,6 +118,18 @@ func (d *Decider) reconcile(c *Reconcile, self string, began uint64) (ended []At
 		d.giveBack(t, &events.Released{Until: d.Now, Node: t.Node})
 	}
 	return ended, true
+}
+
+// crewSuspended reports whether a task belongs to a crew whose lead is suspended. Its attempts end then, while those of
+// other tasks that are suspended go on.
+func (d *Decider) crewSuspended(t *projection.Task) bool {
+	crew := d.State.Crew()
+	if lead, along := crew.MadeFor(t.ID); along {
+		t = d.State.Task(lead)
+	} else if !crew.Leads(t.ID) {
+		return false
+	}
+	return t != nil && t.Suspended
 }
 
 func (c *Reconcile) Decide(d *Decider) Answer {

@@ -34,3 +34,36 @@ func TestBeside_ANodeThatHasGivenAttemptsBackComesLastUntilItEndsABucket(t *test
 		t.Errorf("%v after a suspension, want none", by)
 	}
 }
+
+// The hints that end attempts may be lost.
+func TestReconcile_NamesTheAttemptsOfAWorkThatIsSuspended(t *testing.T) {
+	w := inWork(t, 10, 2, task.Policy{})
+	over := func(id events.TaskID) bool {
+		is := w.task(id)
+		var a command.Answer
+		w.turn(func(d *command.Decider) {
+			d.OffersAnswered = func(string, uint64) {}
+			a = d.Decide(&command.Reconcile{
+				Node:     is.Node,
+				Attempts: []command.AttemptName{{Task: id, Started: is.Started}},
+			})
+		})
+		names, err := command.DecodeNames(a.Data)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return len(names) > 0
+	}
+	both := []events.TaskID{parent, worker(2)}
+	for _, id := range both {
+		if over(id) {
+			t.Errorf("%s is to end while the work goes on", id)
+		}
+	}
+	w.operate(parent, task.Suspend)
+	for _, id := range both {
+		if !over(id) {
+			t.Errorf("nobody tells the node of %s again that it is to end", id)
+		}
+	}
+}
