@@ -34,6 +34,46 @@ func TestWork_ABucketOfAWorkerThatWaitsAfterLossesWakesTheWorksOwnTask(t *testin
 	}
 }
 
+// Nobody else may begin the next partition.
+func TestWork_ItsOwnTaskThatWaitsAfterLossesIsWokenOnceOthersHaveEndedThePartition(t *testing.T) {
+	w := inWork(t, 2, 2, task.Policy{})
+	w.lose("n-1")
+	w.rest()
+	w.start(parent, "n-x")
+	w.plan("5f", part("all", 2, 2))
+	w.take(parent)
+	w.lose("n-x")
+	w.rest()
+	w.end(worker(2), 2)
+	if m := w.take(worker(2)); m.Bucket != 1 {
+		t.Fatalf("worker 2 has %+v", m)
+	}
+	if got := w.ready(); slices.Contains(got, parent) {
+		t.Fatalf("a bucket is open, and %v may start", got)
+	}
+	w.end(worker(2), 1)
+	w.rest()
+	if got := w.ready(); !slices.Contains(got, parent) {
+		t.Errorf("the partition has ended, and %v may start", got)
+	}
+}
+
+// What kills its node while it plans, or begins a partition, waits as long as its losses say.
+func TestWork_ItsOwnTaskThatIsLostBetweenPartitionsIsNotWoken(t *testing.T) {
+	w := newWorld(t)
+	w.submit(task.Policy{})
+	w.start(parent, "n-1")
+	w.plan("5f", part("all", 2, 2))
+	w.lose("n-1")
+	w.rest()
+	w.start(parent, "n-2")
+	w.lose("n-2")
+	w.rest()
+	if got := w.ready(); len(got) > 0 {
+		t.Errorf("%v may start %d ms early", got, w.task(parent).Due-w.now)
+	}
+}
+
 func TestWork_ABucketOfAWorkerThatWaitsAfterLossesGoesToAFurtherOneUpToTwiceAsManyAsThePlanHas(t *testing.T) {
 	w := inWork(t, 10, 2, task.Policy{MaxLost: 100})
 	for n := uint32(2); n <= 3; n++ {

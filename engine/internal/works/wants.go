@@ -28,7 +28,7 @@ func wanted(state *projection.Shard, of *works.Work, now events.Millis) (w wants
 	}
 	part, plan := of.Part()
 	if part == nil { // its task plans a run, begins the next partition, or ends
-		return wants{wake: of.Asleep}
+		return wants{wake: of.Asleep || forgiven(of) && away(parent, now)}
 	}
 	if spent(of, &parent.Kind.Policy) != "" {
 		return w
@@ -52,17 +52,26 @@ func wanted(state *projection.Shard, of *works.Work, now events.Millis) (w wants
 	return w
 }
 
-// awayOf counts the workers of a work, the work's own task included, that wait after losses for longer than a bucket may
-// wait for its next worker. They are not waited for. Those that wait after a failure are: that is the policy's back-off.
+// forgiven reports whether no attempt of a work's own task counts that has failed or was lost, since a bucket has ended
+// after it.
+func forgiven(of *works.Work) bool {
+	own := of.Worker(1)
+	return own != nil && own.Lost == 0 && own.Failed == 0
+}
+
+// away reports whether a task waits after losses for longer than a bucket may wait for its next worker.
+func away(t *projection.Task, now events.Millis) bool {
+	return t != nil && t.Lost > 0 && t.Phase() == projection.Waiting && t.Due > now+tryAgain
+}
+
+// awayOf counts the workers of a work, the work's own task included, that are away. They are not waited for. Those that
+// wait after a failure are: that is the policy's back-off.
 func awayOf(state *projection.Shard, of *works.Work, now events.Millis) (n int) {
-	away := func(t *projection.Task) bool {
-		return t != nil && t.Lost > 0 && t.Phase() == projection.Waiting && t.Due > now+tryAgain
-	}
-	if !of.Asleep && away(state.Task(of.ID)) {
+	if !of.Asleep && away(state.Task(of.ID), now) {
 		n++
 	}
 	for _, w := range of.Workers() {
-		if w.Active && away(state.Task(w.ID)) {
+		if w.Active && away(state.Task(w.ID), now) {
 			n++
 		}
 	}
