@@ -63,21 +63,22 @@ func TestWork_ThatFailsWithANodeIsNotLostWithIt(t *testing.T) {
 	w.wantFailed(events.CodeLost)
 }
 
+// endIdle ends all workers but the work's own task without a bucket.
+func (w *world) endIdle() {
+	w.t.Helper()
+	for _, is := range w.work().Workers() {
+		if is.Active {
+			w.start(is.ID, "n-x")
+			w.complete(is.ID, command.Succeeded)
+		}
+	}
+	w.rest()
+}
+
 func TestWork_WorkersThatEndWithoutABucketAreReplacedMoreAndMoreSlowly(t *testing.T) {
 	w := inWork(t, 10, 1, task.Policy{}, func(p *events.WorkPartition) { p.Workers = 3 })
-	ends := func() (ended int) {
-		for _, is := range w.work().Workers() {
-			if is.Active {
-				w.start(is.ID, "n-x")
-				w.complete(is.ID, command.Succeeded)
-				ended++
-			}
-		}
-		w.rest()
-		return ended
-	}
 	for range 50 {
-		ends()
+		w.endIdle()
 	}
 	if n := w.state.Len() - 1; n > 8 {
 		t.Fatalf("%d workers at once", n)
@@ -86,7 +87,7 @@ func TestWork_WorkersThatEndWithoutABucketAreReplacedMoreAndMoreSlowly(t *testin
 	for range 600 {
 		w.now += 1000
 		w.rest()
-		ends()
+		w.endIdle()
 	}
 	switch n := w.state.Len() - before; {
 	case n == 0:
@@ -97,8 +98,33 @@ func TestWork_WorkersThatEndWithoutABucketAreReplacedMoreAndMoreSlowly(t *testin
 	w.now += 100_000
 	w.rest()
 	w.end(parent, 1)
-	if ends(); w.work().Active() != 2 {
+	if w.endIdle(); w.work().Active() != 2 {
 		t.Errorf("%d workers are there after a bucket has ended, want 2", w.work().Active())
+	}
+}
+
+func TestWork_WorkersOfALaterLifeThatEndWithoutABucketAreNotReplacedAtOnceEither(t *testing.T) {
+	w := inWork(t, 10, 1, task.Policy{}, func(p *events.WorkPartition) { p.Workers = 3 })
+	for range 600 {
+		w.now += 1000
+		w.rest()
+		w.endIdle()
+	}
+	w.complete(parent, command.Released)
+	w.operate(parent, task.Cancel)
+	w.rest()
+	w.operate(parent, task.Delete)
+	w.submit(task.Policy{})
+	w.start(parent, "n-1")
+	w.plan("5f", part("all", 10, 3))
+	w.begin(1)
+	w.take(parent)
+	w.rest()
+	for range 50 {
+		w.endIdle()
+	}
+	if n := len(w.work().Workers()); n == 0 || n > 8 {
+		t.Errorf("%d workers at once", n)
 	}
 }
 

@@ -2,6 +2,7 @@ package works
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 
 	"taskledger/engine/internal/command"
@@ -22,6 +23,7 @@ const (
 
 // seen remembers what an owner has seen of the workers of a work, and its next owner need not know.
 type seen struct {
+	life   events.Ref     // of the work
 	idle   int            // how often workers have ended without a bucket since one ended
 	latest uint32         // the highest number of a worker when the last of them did
 	until  events.Millis  // others are created from then on
@@ -101,18 +103,18 @@ func (o *atOwner) note(ev *events.Event) {
 		}
 	case *events.Succeeded:
 		if number > 1 && spare(of) {
-			o.of(of.ID).endsIdle(of, number, ev.At)
+			o.of(of).endsIdle(of, number, ev.At)
 		}
 	case *events.Failed:
 		if b.Run != 0 && b.Error.Code != events.CodeCancelled && number > 1 && of.Has(number) == nil {
-			o.of(of.ID).endsIdle(of, number, ev.At)
+			o.of(of).endsIdle(of, number, ev.At)
 		}
 	case *events.Released:
 		if b.Node != "" {
-			o.of(of.ID).gives(b.Node)
+			o.of(of).gives(b.Node)
 		}
 	case *events.WorkPlanned, *events.Suspended, *events.Resumed:
-		if is := o.seen[of.ID]; is != nil && number == 1 {
+		if is := o.recall(of); is != nil && number == 1 {
 			is.gaveUp = nil
 		}
 	}
@@ -126,16 +128,36 @@ func spare(of *works.Work) bool {
 }
 
 // of returns what is remembered of the workers of a work.
-func (o *atOwner) of(id events.TaskID) *seen {
-	if o.seen[id] == nil {
-		o.seen[id] = &seen{gaveUp: map[string]int{}}
+func (o *atOwner) of(work *works.Work) *seen {
+	if o.recall(work) == nil {
+		o.seen[work.ID] = &seen{life: work.Life, gaveUp: map[string]int{}}
 	}
-	return o.seen[id]
+	return o.seen[work.ID]
+}
+
+// recall returns what is remembered of the workers of a work; nil = nothing. What belongs to an earlier life is forgotten.
+func (o *atOwner) recall(work *works.Work) *seen {
+	is := o.seen[work.ID]
+	if is != nil && is.life != work.Life {
+		delete(o.seen, work.ID)
+		return nil
+	}
+	return is
+}
+
+// maxSeen bounds for how many works that are gone something is remembered, beside as many as there are.
+const maxSeen = 100
+
+// forget drops what is remembered of works that are gone, once that is much. Retention tells nobody of them.
+func (o *atOwner) forget() {
+	if len(o.seen) > o.all.Len()+maxSeen {
+		maps.DeleteFunc(o.seen, func(id events.TaskID, _ *seen) bool { return o.all.Work(id) == nil })
+	}
 }
 
 // ends forgets what speaks against workers once an attempt of theirs has ended a bucket, and against its node.
 func (o *atOwner) ends(of *works.Work, attempt events.Ref) {
-	is := o.seen[of.ID]
+	is := o.recall(of)
 	if is == nil {
 		return
 	}
@@ -195,6 +217,7 @@ func (o *atOwner) decide(d *command.Decider, b command.Budget) {
 	if len(o.stir) == 0 {
 		return
 	}
+	o.forget()
 	ids := make([]events.TaskID, 0, len(o.stir))
 	for id := range o.stir {
 		ids = append(ids, id)
@@ -236,7 +259,7 @@ func (o *atOwner) tend(d *command.Decider, of *works.Work, most int) (recorded i
 	if w.wake {
 		d.Emit(o.state.Task(of.ID), &events.Rescheduled{At: d.Now})
 	}
-	if is := o.seen[of.ID]; is != nil && w.create > 0 && is.until > d.Now {
+	if is := o.recall(of); is != nil && w.create > 0 && is.until > d.Now {
 		o.later(of.ID, is.until)
 		return 0
 	}
@@ -279,7 +302,7 @@ func (o *atOwner) beside(t *projection.Task) map[string]int {
 			count(o.state.Task(w.ID))
 		}
 	}
-	if is := o.seen[of.ID]; is != nil {
+	if is := o.recall(of); is != nil {
 		for node, n := range is.gaveUp {
 			byNode[node] += n
 		}
