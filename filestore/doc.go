@@ -32,7 +32,7 @@
 //
 // # When there is no room
 //
-// A write for which the Journaler has no room waits for it, as one of a full etcd does, and Usage tells so. After a
-// write that nobody knows the outcome of, such as a failed sync, the store makes no further one: every write returns
-// that error, until the store is opened again.
+// A write for which the Journaler has no room waits for it, as one of a full etcd does, and Usage tells so as long as
+// one waits. After a write that nobody knows the outcome of, such as a failed sync, the store makes no further one:
+// every write returns that error, until the store is opened again.
 package filestore

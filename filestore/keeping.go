@@ -13,7 +13,7 @@ import (
 const noteBytes = 4 << 10
 
 // Usage is described in store.Housekeeping. What is in use are the entries and the snapshots; files are compacted
-// when a snapshot is written, so nothing else is counted.
+// when a snapshot is written, so nothing else is counted. The store is full while a write waits for room.
 func (s *Store) Usage(ctx context.Context) (store.Usage, error) {
 	if err := ctx.Err(); err != nil {
 		return store.Usage{}, fmt.Errorf("ask how full the store is: %w", err)
@@ -24,7 +24,7 @@ func (s *Store) Usage(ctx context.Context) (store.Usage, error) {
 		InUse:    noteBytes + int64(s.mail),
 		Quota:    s.quota,
 		Revision: s.revision,
-		Full:     s.full.Load(),
+		Full:     s.waiting.Load() > 0,
 	}
 	for i, at := range s.shards {
 		u.InUse += at.bytes

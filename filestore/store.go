@@ -34,7 +34,7 @@ type Store struct {
 	close   func() error // of what this store has opened itself
 	durable string       // durability of its files; "" = not known
 	shards  []*shard
-	full    atomic.Bool // the last write found no room
+	waiting atomic.Int64 // counts the writes for which there is no room yet
 
 	noting sync.Mutex // taken by one change of the notes at a time, after the turn of a shard and before mu
 
@@ -231,21 +231,26 @@ func (s *Store) alive(o store.Session) bool {
 	return n != nil && o.Lease != 0 && n.lease == o.Lease
 }
 
-// write makes a write of the journaler, and again while there is no room for it and ctx goes on. Of a write that
-// nobody knows the outcome of, it makes the last one: from then on it wraps store.ErrBroken.
+// write makes a write of the journaler, and again while there is no room for it and ctx goes on. The store counts as
+// full meanwhile and no longer: a caller that goes away leaves nobody who would find that there is room again. Of a
+// write that nobody knows the outcome of, it makes the last one: from then on it wraps store.ErrBroken.
 func (s *Store) write(ctx context.Context, make func() error) error {
 	if err := ctx.Err(); err != nil {
 		return fmt.Errorf("nothing was written: %w", err)
 	}
-	for {
-		err := s.writeOnce(make)
-		if !errors.Is(err, journal.ErrFull) {
-			return err
-		}
+	err := s.writeOnce(make)
+	if !errors.Is(err, journal.ErrFull) {
+		return err
+	}
+	s.waiting.Add(1)
+	defer s.waiting.Add(-1)
+	for errors.Is(err, journal.ErrFull) {
 		if !pause(ctx, nil, fullPause) || ctx.Err() != nil {
 			return fmt.Errorf("%w: %w; last answer: %w", store.ErrFull, ctx.Err(), err)
 		}
+		err = s.writeOnce(make)
 	}
+	return err
 }
 
 // failed returns why nothing is written any more, also where the journaler has found that by itself.
@@ -267,9 +272,7 @@ func (s *Store) writeOnce(make func() error) error {
 		return err
 	}
 	err := make()
-	full := errors.Is(err, journal.ErrFull)
-	s.full.Store(full)
-	if _, written := errors.AsType[*journalError](err); written && !full {
+	if _, written := errors.AsType[*journalError](err); written && !errors.Is(err, journal.ErrFull) {
 		s.mu.Lock()
 		defer s.mu.Unlock()
 		s.broken = fmt.Errorf("%w: %w", store.ErrBroken, err)
