@@ -87,12 +87,21 @@ func TestCopy_SaysWhatIsWrongAndChangesNothing(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "full", "letter.txt"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
+	if err := os.Symlink("files", filepath.Join(dir, "link")); err != nil {
+		t.Fatal(err)
+	}
 	for _, c := range []struct {
 		args string
 		code int
 		says string
 	}{
 		{"copy --from files", 2, "want --from and --to"},
+		{"copy --from files --to files", 2, "want another directory"},
+		{"copy --from files --to ./files/", 2, "want another directory"},
+		{"copy --from files --to " + filepath.Join(dir, "files"), 2, "want another directory"},
+		{"copy --from files --to link", 2, "want another directory"},
+		{"copy --from link --to files", 2, "want another directory"},
+		{"copy --from gone --to ./gone", 2, "want another directory"},
 		{"copy --from etcd --to etcd", 2, "by way of a directory"},
 		{"copy --from files --to other --archive jetstream", 2, "--archive jetstream"},
 		{"copy --from files --to other --archive tape", 2, "--archive tape"},

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -147,7 +149,7 @@ func (o *copyOptions) check() string {
 	switch {
 	case o.from == "" || o.to == "":
 		return "want --from and --to, each a directory of files, or etcd"
-	case o.from == o.to && !etcd:
+	case !etcd && o.to != placeEtcd && sameDir(o.from, o.to):
 		return fmt.Sprintf("--from %s --to %s: want another directory", o.from, o.to)
 	case etcd && o.to == placeEtcd:
 		return "--from etcd --to etcd: the flags name one cluster; copy it by way of a directory"
@@ -167,6 +169,16 @@ func (o *copyOptions) check() string {
 		return fmt.Sprintf("--archive-settle %s: want 0 or more", o.archiving.DurableAfter)
 	}
 	return ""
+}
+
+// sameDir reports whether two names are of one directory, which need not be there.
+func sameDir(a, b string) bool {
+	if filepath.Clean(a) == filepath.Clean(b) {
+		return true
+	}
+	one, errOne := os.Stat(a)
+	other, errOther := os.Stat(b)
+	return errOne == nil && errOther == nil && os.SameFile(one, other)
 }
 
 // copy copies a cluster, and prints what was copied of each shard.
