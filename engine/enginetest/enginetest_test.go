@@ -189,6 +189,50 @@ func TestGolden_OfAPanicIsTheSameEachTime(t *testing.T) {
 	}
 }
 
+func TestGolden_OfADeadlineIsTheSameEachTime(t *testing.T) {
+	dir := t.TempDir()
+	recorded := map[events.TaskID]string{
+		"kept":   `"deadline":"(time)"`,
+		"missed": `"message":"the deadline, (time), has passed"`,
+		"none":   `"reason":"the deadline, (time), has passed"`,
+	}
+	for hours := time.Duration(1); hours <= 2; hours++ {
+		t.Setenv("ENGINETEST_UPDATE", []string{"1", ""}[hours-1])
+		synctest.Test(t, func(t *testing.T) {
+			rerun := behaviors.Define("rerun", &behaviors.Rules[int, int]{Policy: task.Policy{Existing: task.RunAgain}})
+			n := enginetest.Memory(t, double.Bind(twice), rerun.Bind(twice))
+			begin := func(b *behaviors.Behavior[int, int], o task.SubmitOptions) {
+				f, err := b.SubmitWith(t.Context(), n.Client, 2, o)
+				if err != nil {
+					t.Fatal(err)
+				}
+				f.Close()
+			}
+			by := time.Now().Add(hours * time.Hour)
+			begin(double, task.SubmitOptions{ID: "kept", Deadline: by})
+			n.Await(t, "kept")
+			begin(rerun, task.SubmitOptions{ID: "none"})
+			n.Await(t, "none")
+			for _, paused := range []string{"double", "rerun"} {
+				if err := n.Operations().Pause(t.Context(), paused, ""); err != nil {
+					t.Fatal(err)
+				}
+			}
+			begin(double, task.SubmitOptions{ID: "missed", Deadline: by})
+			begin(rerun, task.SubmitOptions{ID: "none", Deadline: by})
+			n.Advance(t, hours*time.Hour+time.Second)
+			for id := range recorded {
+				n.Golden(t, id, filepath.Join(dir, string(id)))
+			}
+		})
+	}
+	for id, want := range recorded {
+		if text, err := os.ReadFile(filepath.Join(dir, string(id))); err != nil || !strings.Contains(string(text), want) {
+			t.Errorf("%s is %s, %v; want %s", id, text, err, want)
+		}
+	}
+}
+
 func TestGolden_OfAStreamThatHasStoppedIsTheSameEachTime(t *testing.T) {
 	stream := work.DefineStream("letters", nil, work.Stream[string, string]{
 		Changes: func(_ context.Context, all, from string) iter.Seq2[work.Change[string], error] {

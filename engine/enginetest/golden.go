@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 
@@ -22,7 +23,8 @@ func updates() bool { return os.Getenv(update) != "" }
 
 // Golden compares the history of a task with a file, such as testdata/resize.golden: one event a line, with all that
 // the behavior and its callers have decided. Times, sessions and places in the journal are left out, as each run has
-// others. Of a panic the first line is compared, not the stack. With the variable ENGINETEST_UPDATE=1 it writes the
+// others, and so is the time in what is told of a deadline that has passed. Of a panic the first line is compared, not
+// the stack. With the variable ENGINETEST_UPDATE=1 it writes the
 // file instead.
 func (n *Node) Golden(t testing.TB, id events.TaskID, file string) {
 	t.Helper()
@@ -75,7 +77,7 @@ func (n *Node) history(t testing.TB, id events.TaskID) ([]byte, error) {
 		if err != nil {
 			return nil, err
 		}
-		shown := view.OfEvent(withoutStack(ev))
+		shown := view.OfEvent(steady(ev))
 		data, err := stable(shown.Data)
 		if err != nil {
 			return nil, fmt.Errorf("event %d: %w", ev.Seq, err)
@@ -96,20 +98,38 @@ func (n *Node) history(t testing.TB, id events.TaskID) ([]byte, error) {
 	return text.Bytes(), nil
 }
 
-// withoutStack returns an event without the stack of a panic, which has other addresses in each run.
-func withoutStack(ev ledger.Event) ledger.Event {
-	if failed, is := ev.Body.(*events.Failed); is && failed.Error.Code == events.CodePanic {
-		short := *failed
-		short.Error.Message, _, _ = strings.Cut(short.Error.Message, "\n")
-		ev.Body = &short
+// steady returns an event whose text is the same in each run: without the stack of a panic, which has other addresses,
+// and without the time of a deadline.
+func steady(ev ledger.Event) ledger.Event {
+	switch b := ev.Body.(type) {
+	case *events.Failed:
+		same := *b
+		switch b.Error.Code {
+		case events.CodePanic:
+			same.Error.Message, _, _ = strings.Cut(b.Error.Message, "\n")
+		case events.CodeDeadline:
+			same.Error.Message = untimed(b.Error.Message)
+		}
+		ev.Body = &same
+	case *events.Rescheduled: // a deadline takes a further run away
+		same := *b
+		same.Reason = untimed(b.Reason)
+		ev.Body = &same
 	}
 	return ev
+}
+
+// passed is what the engine says of a deadline.
+var passed = regexp.MustCompile(`^the deadline, [^,]*, has passed$`)
+
+func untimed(text string) string {
+	return passed.ReplaceAllString(text, "the deadline, (time), has passed")
 }
 
 // Each run of a test has other times in the data of events, of which is told that there is one, and other traits of its
 // node, of which nothing is told.
 var (
-	times    = []string{"not_before", "next", "until", "available", "from", "to", "oldest"}
+	times    = []string{"not_before", "next", "until", "available", "from", "to", "oldest", "deadline"}
 	ofTheRun = []string{"offer", "lease_ms"}
 )
 
