@@ -309,6 +309,87 @@ func TestLost_IsGivenUpWhateverStopsItMeanwhile(t *testing.T) {
 	}
 }
 
+// An owner records a loss in an entry that another crash takes, with all numbers that were reserved for it: what the
+// loss said is said of all that is lost then.
+func TestLost_IsToldThoughTheMachineStopsAgainWhileItIsRecorded(t *testing.T) {
+	for name, of := range map[string]struct {
+		given string // the loss that is recorded; "" = that of a crash of the machine
+		says  string
+	}{
+		"OfACrash":       {"", ": entries 11 to "},
+		"OfARestore":     {"the store was restored: the journal ends", "the store was restored: the journal ends; "},
+		"OfALongReason":  {strings.Repeat("ä", events.MaxNameBytes/2), "ää; "},
+		"OfOtherEntries": {"lost: entries 3 to 7", "lost: entries 3 to 7; "},
+	} {
+		t.Run(name, func(t *testing.T) {
+			taken := 0
+			for n, through := 1, false; !through; n++ {
+				w, d := build(t)
+				d = d.Crash(nothing())
+				var before store.Loss
+				for boot := range 3 { // the last one looks what the others have left
+					s, _, err := opportunistic(d, fmt.Sprint("boot-", boot))
+					if err != nil {
+						t.Fatal(err)
+					}
+					w = own(t, s, 0)
+					l := loss(t, s, 0)
+					if boot == 0 && of.given != "" {
+						l = store.Loss{Entry: w.head.Number, Hash: w.last.Hash, Reason: of.given}
+						if err := s.GiveUp(t.Context(), l); err != nil {
+							t.Fatal(err)
+						}
+						l = loss(t, s, 0)
+					}
+					if boot > 0 {
+						if through = recorded(t, s); through {
+							break
+						}
+						says, ends := of.says, fmt.Sprintf(" to %d", w.head.Number)
+						if w.head.Number == before.Entry { // no number was reserved for the entry
+							says, ends = before.Reason, before.Reason
+						} else {
+							taken++
+						}
+						if !strings.Contains(l.Reason, says) || !strings.HasSuffix(l.Reason, ends) || l.Entry != w.head.Number {
+							t.Fatalf("killed at change %d, %d times, the loss is %+v, and the journal ends with entry %d",
+								n, boot, l, w.head.Number)
+						}
+					}
+					before = l
+					if err := events.CheckReason(l.Reason); err != nil {
+						t.Fatal(err)
+					}
+					data, err := w.entry(&events.Created{Behavior: "noop"})
+					if err != nil {
+						t.Fatal(err)
+					}
+					d.KillAt(n)
+					_, _ = s.Recover(t.Context(), w.own, w.head, data, l, store.SnapshotPointer{})
+					d = d.Crash(nothing())
+				}
+			}
+			if taken < 2 {
+				t.Errorf("the entry that tells of the loss was taken %d times", taken)
+			}
+		})
+	}
+}
+
+// recorded reports whether an entry behind those that were written first has an event: the one that Recover appends.
+func recorded(t *testing.T, s *filestore.Store) bool {
+	t.Helper()
+	for r, err := range s.Read(t.Context(), 0, 31) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e, err := events.Decode(r.Data); err == nil && len(e.Events) > 0 {
+			return true
+		}
+	}
+	return false
+}
+
 // Reserving takes a sync for many numbers, and no entry has one above what is reserved.
 func TestLost_ManyEntriesAreReservedForTogether(t *testing.T) {
 	d := faultdisk.New()

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"iter"
+	"regexp"
+	"strings"
 	"time"
 
 	"taskledger/events"
@@ -272,9 +274,32 @@ func (s *Store) takeNumbers(shard int, t *taking) error {
 		Shard:  shard,
 		Entry:  t.Last,
 		Hash:   hash,
-		Reason: fmt.Sprintf("%s: entries %d to %d", t.Why, t.First, t.Last),
+		Reason: t.reason(s.loss(shard)),
 	})
 	return s.noteOf(shard, func(n *shardNotes) { n.Loss, n.Taking = loss, nil })
+}
+
+// tookNumbers is the reason of a loss whose numbers were taken: why, which they are, and the last one.
+var tookNumbers = regexp.MustCompile(`(?s)^(.*)(: entries [0-9]+ to )([0-9]+)$`)
+
+// reason tells which numbers are taken and why, and goes on with what a loss before tells that no owner has recorded
+// durably: the entry of an owner that did takes one of these numbers, and is lost with them.
+func (t *taking) reason(before store.Loss) string {
+	reason := fmt.Sprintf("%s: entries %d to %d", t.Why, t.First, t.Last)
+	if before.Revision == 0 || before.Entry+1 != t.First {
+		return reason
+	}
+	took := tookNumbers.FindStringSubmatch(before.Reason)
+	if took != nil && took[3] == fmt.Sprint(before.Entry) {
+		return joinReasons(took[1], fmt.Sprint(took[2], t.Last))
+	}
+	return joinReasons(before.Reason, "; "+reason)
+}
+
+// joinReasons returns one reason followed by another, and cuts the first one where both are too long.
+func joinReasons(first, then string) string {
+	most := max(events.MaxNameBytes-len(then), 0)
+	return strings.ToValidUTF8(first[:min(len(first), most)], "") + then
 }
 
 // filler is the sender of the batches in entries that take numbers: an entry has an event or a batch.
