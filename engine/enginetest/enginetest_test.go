@@ -313,6 +313,57 @@ func TestSubmitted_IsInOrderInAShardWithinAMillisecond(t *testing.T) {
 	})
 }
 
+// asking is a test that calls a function each time that it is asked for its context.
+type asking struct {
+	testing.TB
+	asked func()
+}
+
+func (a *asking) Context() context.Context {
+	a.asked()
+	return a.TB.Context()
+}
+
+func TestSubmitted_PassesOverATaskThatGoesWhileItIsListed(t *testing.T) {
+	n := enginetest.Memory(t, double.Bind(twice))
+	for _, id := range []events.TaskID{"stays", "goes"} {
+		submit(t, n, double, 2, id)
+		n.Await(t, id)
+	}
+	calls := 0
+	got := n.Submitted(&asking{t, func() {
+		if calls++; calls == 2 { // it has the list, and reads the first task
+			if err := n.Operations().Delete(t.Context(), "goes"); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}}, "double")
+	if len(got) != 1 || got[0].ID != "stays" || calls != 3 {
+		t.Errorf("after %d calls there are %+v", calls, got)
+	}
+}
+
+func TestSubmitted_ReturnsWhatIsStillInMemory(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		short := behaviors.Define("short", &behaviors.Rules[int, int]{Policy: task.Policy{Retain: time.Minute}})
+		cfg := local.Config{Store: filestore.Config{Shards: 1}}
+		n := enginetest.StartWith(t, cfg, short.Bind(twice))
+		submit(t, n, short, 2, "succeeds")
+		submit(t, n, short, 4, "fails")
+		n.Await(t, "succeeds")
+		n.Await(t, "fails")
+		n.Advance(t, 2*time.Minute)
+		submit(t, n, short, 2, "later") // a shard looks what it need not keep when it records something
+		got := n.Submitted(t, "short")
+		if len(got) != 2 || got[0].ID != "fails" || got[1].ID != "later" {
+			t.Errorf("there are %+v", got)
+		}
+		if is, err := n.GetForgotten(t.Context(), "succeeds"); err != nil || !is.Forgotten {
+			t.Errorf("it is %+v, %v", is, err)
+		}
+	})
+}
+
 func TestAgain_TellsWhatChangedCodeDoesOtherwise(t *testing.T) {
 	n := enginetest.Memory(t, double.Bind(twice))
 	submit(t, n, double, 3, "again/3")
