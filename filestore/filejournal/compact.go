@@ -7,7 +7,8 @@ import (
 	"taskledger/filestore/internal/frame"
 )
 
-// sparse is the share of a segment, one of so many of its bytes, below which what is needed of it is written anew.
+// sparse is the share of a segment, one of so many of its bytes, below which what is needed of it is written anew. The
+// first record is needed, too: of many shards it is long, and what is left would be as sparse as before.
 const sparse = 4
 
 // compact makes room: of the segments but the last one it removes those that hold nothing needed, and then rewrites
@@ -21,7 +22,7 @@ func (j *Journal) compact() error {
 		switch {
 		case s.live == 0:
 			dead = append(dead, s)
-		case s.live < s.size/sparse:
+		case s.first+s.live < s.size/sparse:
 			thin = append(thin, s)
 		}
 	}
@@ -73,7 +74,7 @@ func (j *Journal) rewrite(s *segment) error {
 	}
 	var file []byte
 	var kept []moved
-	began := func(ends map[int]uint64) error {
+	began := func(ends map[int]uint64, _ int64) error {
 		file, err = begun(s.number, ends)
 		return err
 	}

@@ -80,7 +80,7 @@
 // # Making room
 //
 // A snapshot says which entries of its shard are still needed. When it is written, each segment but the last one goes
-// of which nothing is needed, and one of which less than a quarter is needed is replaced by a file of the same name
-// with what is. So an idle shard keeps what its last snapshot needs, and not a log. The store writes a snapshot without
-// parts where entries were trimmed, which says no more than that.
+// of which nothing is needed, and one of which less than a quarter is needed, with its first record, is replaced by a
+// file of the same name with what is. So an idle shard keeps what its last snapshot needs, and not a log. The store
+// writes a snapshot without parts where entries were trimmed, which says no more than that.
 package filejournal

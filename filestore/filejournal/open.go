@@ -197,7 +197,10 @@ func (j *Journal) load(names []string, last *run) (*tail, error) {
 		if err != nil {
 			return nil, err
 		}
-		begun := func(ends map[int]uint64) error { return j.missing(s, ends, unread) }
+		begun := func(ends map[int]uint64, next int64) error {
+			s.first = next
+			return j.missing(s, ends, unread)
+		}
 		end, err := scan(content, n, begun, func(f found) error { return j.enter(s, f, unread[f.Shard]) })
 		isLast := n == last.Segment && n == newest
 		switch {

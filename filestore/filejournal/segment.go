@@ -26,7 +26,8 @@ type segment struct {
 	file   disk.File // of the last one, to be written to
 	syncs  disk.Syncing
 	size   int64
-	live   int64 // bytes of the records that are still needed
+	first  int64 // bytes of the first record
+	live   int64 // bytes of the other records that are still needed
 }
 
 // begun returns the first record of a segment, which tells the next entries of the shards.
@@ -77,7 +78,7 @@ func create(l disk.Layer, number uint64, ends map[int]uint64) (*segment, error) 
 	if err != nil {
 		return nil, errors.Join(err, f.Close(), l.Remove(s.name))
 	}
-	s.file, s.size = f, int64(len(first))
+	s.file, s.size, s.first = f, int64(len(first)), int64(len(first))
 	return s, nil
 }
 
@@ -87,10 +88,10 @@ type found struct {
 	at, next int64
 }
 
-// scan reads all records of a segment, the first one for begun. It returns where they end and, where that is not the
-// end of the file, why.
+// scan reads all records of a segment, the first one, which ends at next, for begun. It returns where they end and,
+// where that is not the end of the file, why.
 func scan(
-	content []byte, number uint64, begun func(ends map[int]uint64) error, each func(found) error,
+	content []byte, number uint64, begun func(ends map[int]uint64, next int64) error, each func(found) error,
 ) (end int64, err error) {
 	first, next, err := frame.Read(content, 0)
 	if err != nil {
@@ -101,7 +102,7 @@ func scan(
 	}
 	ends, err := readBegun(first.Data)
 	if err == nil {
-		err = begun(ends)
+		err = begun(ends, next)
 	}
 	if err != nil {
 		return 0, err
