@@ -77,7 +77,7 @@ func (r *pushed[P, C]) run(ctx context.Context) (err error) {
 
 // messages processes what comes, also where a function of the stream ends this goroutine.
 func (r *pushed[P, C]) messages(ctx context.Context) (err error) {
-	progress, stop := context.WithCancel(context.WithoutCancel(ctx))
+	progress, stop := lasting(ctx) // a function may go on behind it, and the next attempt has to get its messages
 	var telling sync.WaitGroup
 	telling.Go(func() { r.progress(progress) })
 	defer func() {
