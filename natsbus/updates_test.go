@@ -329,6 +329,19 @@ func TestUpdates_TellWhichMessageIsTooLarge(t *testing.T) {
 	}
 	u.ack(s, 2)
 	u.wantNext(s, 3)
+
+	headers := nats.NewMsg("files.a")
+	headers.Header.Set("Note", strings.Repeat("x", 100))
+	if _, err := u.js.PublishMsg(t.Context(), headers); err != nil {
+		t.Fatal(err)
+	}
+	m, err = s.Next(t.Context())
+	if !errors.Is(err, feed.ErrTooLarge) || m.Place != 4 || m.Header != nil {
+		t.Errorf("message %d with the headers %v, error %v", m.Place, m.Header, err)
+	}
+	if again, err := s.Again(t.Context(), 4); err != nil || len(again.Header["Note"][0]) != 100 {
+		t.Errorf("again: %+v, %v", again, err)
+	}
 }
 
 func TestUpdates_AskLittleWhileNothingComes(t *testing.T) {

@@ -22,7 +22,7 @@ const pullGrace = time.Second
 type delivered struct {
 	message feed.Message
 	reply   string
-	size    int // beyond the limit, so that its data is not kept; 0 = within it
+	size    int // beyond the limit, so that its data and headers are not kept; 0 = within it
 }
 
 // pulled holds the request for messages that is under way.
@@ -99,7 +99,7 @@ func (u *Updates) take(m *nats.Msg) error {
 		reply: m.Reply,
 	}
 	if size := m.Size() - len(m.Subject) - len(m.Reply); size > u.cfg.MaxBytes {
-		d.size, d.message.Data = size, nil
+		d.size, d.message.Data, d.message.Header = size, nil, nil
 	}
 	u.mu.Lock()
 	defer u.mu.Unlock()

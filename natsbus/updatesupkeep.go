@@ -120,7 +120,7 @@ func (u *Updates) wanted() int {
 	}
 	kept := 0
 	for _, d := range u.queue.Waiting() {
-		kept += len(d.Value.message.Data)
+		kept += d.Value.message.Size()
 	}
 	room := min(u.cfg.Batch-len(u.queue.Waiting()), (maxKept-kept)/u.cfg.MaxBytes+1)
 	missing := u.queue.Missing(h.state)

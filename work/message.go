@@ -10,6 +10,7 @@ import (
 // message is a message of a pushed stream, which is acknowledged when all that came of it has ended.
 type message struct {
 	feed.Message
+	size        int       // as it came
 	came        time.Time // to its source, as far as that says so
 	acknowledge func()    // once all has ended; it does not wait
 

@@ -24,7 +24,7 @@ const (
 	progressEvery = 10 * time.Second
 	// tellsWithin is the time, and the grace behind it, in which a source has to say how far it is: a move waits for it.
 	tellsWithin = time.Second
-	// maxOpenBytes bounds the data of the messages that are not acknowledged, up to one message.
+	// maxOpenBytes bounds the data and the headers of the messages that are not acknowledged, up to one message.
 	maxOpenBytes = 64 << 20
 	// awayFor is the time after which a source is asked again that was away.
 	awayFor = time.Second
@@ -312,11 +312,13 @@ func (r *pushed[P, C]) receive(ctx context.Context, m feed.Message, err error) (
 	} else if err == nil {
 		err = large
 	}
+	size := m.Size() // before Convert has the headers
 	if err == nil {
 		changes, err = r.convert(&scope{Context: ctx, info: r.info}, r.params, m)
 	}
 	of := &message{
 		Message: m,
+		size:    size,
 		came:    m.Time,
 	}
 	if of.came.IsZero() {
@@ -331,7 +333,7 @@ func (r *pushed[P, C]) receive(ctx context.Context, m feed.Message, err error) (
 	of.left = len(all)
 	r.mu.Lock()
 	r.open[m.Place], r.last = of, m.Place
-	r.bytes += len(m.Data)
+	r.bytes += of.size
 	r.mu.Unlock()
 	r.mover.opened()
 	if len(all) == 0 {
@@ -340,18 +342,14 @@ func (r *pushed[P, C]) receive(ctx context.Context, m feed.Message, err error) (
 	return all
 }
 
-// tooLarge returns an error for a message above the limit of its source, of which it drops the data.
+// tooLarge returns an error for a message above the limit of its source, of which it drops the data and the
+// headers.
 func (r *pushed[P, C]) tooLarge(m *feed.Message) error {
 	limit := feed.MaxMessageBytes
 	if from, is := r.from.(feed.Limited); is {
 		limit = from.MaxBytes()
 	}
-	size := len(m.Data)
-	for name, values := range m.Header {
-		for _, v := range values {
-			size += len(name) + len(v)
-		}
-	}
+	size := m.Size()
 	if size <= limit {
 		return nil
 	}
@@ -397,7 +395,7 @@ func (r *pushed[P, C]) acknowledge(m *message) {
 		}
 		r.mu.Lock()
 		delete(r.open, m.Place)
-		r.bytes -= len(m.Data)
+		r.bytes -= m.size
 		if len(r.open) == 0 && r.idle.timer != nil {
 			r.idle.timer.Reset(r.idle.after)
 		}

@@ -265,28 +265,44 @@ func TestAsyncUpdate_PoisonStopsAStreamWithThresholds(t *testing.T) {
 
 // A thousand messages of a MiB are not kept in memory.
 func TestAsyncUpdate_HoldsBackNoMoreThan64MiB(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		q, r := newQueue(), newStreamRecord()
-		for range 100 {
-			q.publish("a" + strings.Repeat(" ", 1<<20-1))
-		}
-		pending := 0
-		q.process = func(_ context.Context, _ string, place int) error {
-			if place == 1 {
-				time.Sleep(time.Minute)
-				pending = len(q.Pending())
-			}
-			return nil
-		}
-		runStream(t, r, q.stream(3))
-		if pending < 64 || pending > 66 {
-			t.Errorf("%d messages were pending", pending)
-		}
-		q.wantAcked(t, upTo(100)...)
-		if !slices.IsSorted(q.order) {
-			t.Errorf("applied %d", q.order)
-		}
-	})
+	for name, publish := range map[string]func(q *queue){
+		"of data":          func(q *queue) { q.publish("a" + strings.Repeat(" ", 1<<20-1)) },
+		"of headers alone": func(q *queue) { q.PublishWith("changes", headers(1<<20), nil) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			synctest.Test(t, func(t *testing.T) {
+				q, r := newQueue(), newStreamRecord()
+				for range 100 {
+					publish(q)
+				}
+				pending := 0
+				q.process = func(_ context.Context, _ string, place int) error {
+					if place == 1 {
+						time.Sleep(time.Minute)
+						pending = len(q.Pending())
+					}
+					return nil
+				}
+				s := q.stream(3)
+				s.Convert = func(_ context.Context, _ int, m feed.Message) ([]change, error) {
+					return []change{{Key: "a", Value: int(m.Place)}}, nil
+				}
+				runStream(t, r, s)
+				if pending < 64 || pending > 66 {
+					t.Errorf("%d messages were pending", pending)
+				}
+				q.wantAcked(t, upTo(100)...)
+				if !slices.IsSorted(q.order) {
+					t.Errorf("applied %d", q.order)
+				}
+			})
+		})
+	}
+}
+
+// headers returns headers of so many bytes.
+func headers(n int) map[string][]string {
+	return map[string][]string{"Note": {strings.Repeat("x", n/2-4), strings.Repeat("y", n/2-4)}}
 }
 
 // large is a source that leaves out the data of its second message.

@@ -40,6 +40,17 @@ type Message struct {
 // Redelivered reports whether the message was delivered before.
 func (m Message) Redelivered() bool { return m.Delivered > 1 }
 
+// Size returns the bytes of the data and the headers.
+func (m *Message) Size() int {
+	size := len(m.Data)
+	for name, values := range m.Header {
+		for _, v := range values {
+			size += len(name) + len(v)
+		}
+	}
+	return size
+}
+
 // Source is a feed of messages, open for one attempt. Next is called by one goroutine at a time. The other methods may
 // be called concurrently, and while Next waits.
 type Source interface {
@@ -95,7 +106,7 @@ var (
 	ErrClosed = errors.New("the source is closed")
 	// ErrNotFound reports that the source does not hold the message any more: see Source.Again.
 	ErrNotFound = errors.New("the source has no such message")
-	// ErrTooLarge comes with a message above the limit, whose data may be left out.
+	// ErrTooLarge comes with a message above the limit, whose data and headers may be left out.
 	ErrTooLarge = errors.New("the message is above the limit")
 	// ErrUnsettled tells that Next ended with its context while messages may wait.
 	ErrUnsettled = errors.New("the source does not know yet whether messages wait")

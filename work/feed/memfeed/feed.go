@@ -48,12 +48,18 @@ func New(cfg Config) *Feed {
 
 // Publish adds a message and returns its place.
 func (f *Feed) Publish(subject string, data []byte) (place uint64) {
+	return f.PublishWith(subject, nil, data)
+}
+
+// PublishWith adds a message with headers and returns its place.
+func (f *Feed) PublishWith(subject string, header map[string][]string, data []byte) (place uint64) {
 	f.mu.Lock()
 	defer f.tell()
 	place = uint64(len(f.messages)) + 1
 	f.messages = append(f.messages, feed.Message{
 		Place:   place,
 		Subject: subject,
+		Header:  header,
 		Data:    data,
 		Time:    time.Now(),
 		Removed: f.cfg.Removes,

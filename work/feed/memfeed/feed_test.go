@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 	"testing/synctest"
 	"time"
@@ -138,6 +139,32 @@ func TestSource_KeepsFewMessagesBackWhileOthersHaveToComeAgain(t *testing.T) {
 			for place := range uint64(399) {
 				ack(t, s, place+1)
 				want(t, read(t, s, 1), place+2)
+			}
+		})
+	}
+}
+
+// Four messages fill the source before their number does.
+func TestSource_KeepsBack64MiBOfDataAndHeaders(t *testing.T) {
+	large := strings.Repeat("x", 16<<20)
+	for name, publish := range map[string]func(f *memfeed.Feed){
+		"data":    func(f *memfeed.Feed) { f.Publish("s", []byte(large)) },
+		"headers": func(f *memfeed.Feed) { f.PublishWith("s", map[string][]string{"Note": {large}}, nil) },
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			f := published(1)
+			dead := f.Open()
+			read(t, dead, 1)
+			dead.Leave()
+			for range 20 {
+				publish(f)
+			}
+			s := f.Open()
+			most := make(chan int, 1)
+			time.AfterFunc(29*time.Second, func() { most <- len(f.Pending()) })
+			want(t, read(t, s, 1), 1)
+			if n := <-most; n != 1+4 {
+				t.Errorf("%s: %d messages were pending while one had to come again", name, n)
 			}
 		})
 	}

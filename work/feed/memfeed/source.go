@@ -100,7 +100,7 @@ func (s *Source) full() bool {
 	}
 	bytes := 0
 	for _, d := range s.queue.Waiting() {
-		bytes += len(d.Value.Data)
+		bytes += d.Value.Size()
 	}
 	return len(s.queue.Waiting()) >= maxKept || bytes >= maxKeptBytes
 }
