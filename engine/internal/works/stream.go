@@ -59,12 +59,17 @@ func (s *Stream) Move(ctx context.Context, m workledger.Move) (workledger.Moved,
 		Started: uint64(s.attempt.Started),
 		Node:    s.attempt.Node,
 	}
+	open := uint64(max(m.Open, 0))
+	if !m.Oldest.IsZero() {
+		c.Oldest = min(max(m.Oldest.UnixMilli(), 0), int64(events.MaxItemTime)) // the source says so, which may be wrong
+	}
 	var part []held
 	size := 0
 	for i := range m.Holds {
 		h := heldOf(&m.Holds[i])
 		if len(part) > 0 && size+h.size() > moveBytes {
 			c.Holds = encodeHolds(part)
+			c.Open = max(open, uint64(len(m.Holds)-i)) // those behind the part are open, and m.Open may not count them
 			if moved, err := s.move(ctx, c); err != nil || len(moved.Freed) > 0 {
 				return moved, err
 			}
@@ -80,10 +85,7 @@ func (s *Stream) Move(ctx context.Context, m workledger.Move) (workledger.Moved,
 		c.Token = []byte(m.Token)
 	}
 	c.Done, c.Failed, c.Skipped = uint64(m.Items.Done), uint64(m.Items.Failed), uint64(m.Items.Skipped)
-	c.Open = uint64(max(m.Open, 0))
-	if !m.Oldest.IsZero() {
-		c.Oldest = min(max(m.Oldest.UnixMilli(), 0), int64(events.MaxItemTime)) // the source says so, which may be wrong
-	}
+	c.Open = open
 	if len(m.Errors) > 0 {
 		c.Errors = encodeErrors(m.Errors)
 	}
