@@ -13,6 +13,9 @@ func (s *flowOf[P, C]) run(ctx context.Context, of current[P]) error {
 	if err != nil {
 		return ended(ctx, fmt.Errorf("asking where stream %s begins: %w", of.plan.ID, err))
 	}
+	if s.Batch > 0 && position.Counted >= s.Batch { // an attempt has ended behind the last change that the run takes
+		return nil
+	}
 	r := &streamRun[P, C]{
 		flowOf:   s,
 		current:  of,

@@ -109,7 +109,7 @@ func (r *live[P, C]) admit(a *arrival[C]) (to threads.Admission, err error) {
 	r.last = c.Token
 	r.came++
 	a.place = r.mover.add(c.Token)
-	to.Last = to.Last || r.came == r.Batch
+	to.Last = to.Last || r.position.Counted+r.came == r.Batch
 	return to, nil
 }
 

@@ -379,7 +379,7 @@ func (s *flowOf[P, C]) convert(ctx context.Context, params P, m feed.Message) (c
 // admit takes an arrival, and ends the run with the message that completes its batch.
 func (r *pushed[P, C]) admit(a *arrival[C]) (to threads.Admission, err error) {
 	r.came += int64(len(a.parts))
-	to.Last = r.Batch > 0 && r.came >= r.Batch && (a.last || a.current().unread != nil)
+	to.Last = r.Batch > 0 && r.position.Counted+r.came >= r.Batch && (a.last || a.current().unread != nil)
 	return to, nil
 }
 

@@ -39,7 +39,8 @@ type Stream[P, C any] struct {
 	Imprecise bool
 	// MoveToken lets a simulation or a dry run move the token as a full stream does.
 	MoveToken bool
-	// Batch is the number of changes after which a run ends, 0 = it ends with its source. Imprecise has none.
+	// Batch is the number of changes after which a run ends, 0 = it ends with its source. Those that earlier attempts of
+	// the run have recorded count. Imprecise has none.
 	Batch int64
 	// Idle is the time without a message after which the run of a pushed stream ends, 0 = it goes on. It counts while
 	// every message is acknowledged that has come, and while the source knows that no other one waits.

@@ -22,7 +22,8 @@ import (
 type streamRecord struct {
 	*record
 	token     string
-	simulated string // the end of the simulation of the run
+	simulated string        // the end of the simulation of the run
+	counted   map[int]int64 // changes of the run, by partition
 	moves     []workledger.Move
 	movedAt   []time.Time
 	holds     []*hold
@@ -46,7 +47,12 @@ type hold struct {
 	of      string // id of the partition; "" = the full one
 }
 
-func newStreamRecord() *streamRecord { return &streamRecord{record: newRecord()} }
+func newStreamRecord() *streamRecord {
+	return &streamRecord{
+		record:  newRecord(),
+		counted: map[int]int64{},
+	}
+}
 
 // streamAttempt is the record for an attempt of the work, or of a hold.
 type streamAttempt struct {
@@ -69,6 +75,7 @@ func (r *streamRecord) again() {
 	clear(r.done)
 	clear(r.permits)
 	clear(r.counts)
+	clear(r.counted)
 }
 
 func keyHash(key string) uint64 {
@@ -89,7 +96,7 @@ func (a *streamAttempt) Position(context.Context) (p workledger.Position, err er
 		a.complain("an attempt with bucket %d asks for the position", a.bucket)
 	}
 	p.Token, p.Fence = a.all.token, a.all.fence
-	p.Open = a.all.lastOpen()
+	p.Open, p.Counted = a.all.lastOpen(), a.all.counted[a.partition]
 	a.all.asked++
 	if a.simulates() && a.all.simulated != "" {
 		p.Token = a.all.simulated
@@ -147,6 +154,7 @@ func (a *streamAttempt) Move(ctx context.Context, m workledger.Move) (to workled
 		r.append(h)
 	}
 	r.moves, r.movedAt, a.told = append(r.moves, m), append(r.movedAt, time.Now()), true
+	r.counted[a.partition] += m.Items.Done + m.Items.Failed + m.Items.Skipped
 	if m.Token != "" && a.simulates() {
 		r.simulated = m.Token
 	} else if m.Token != "" {

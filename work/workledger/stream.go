@@ -49,6 +49,8 @@ type Position struct {
 	// knows none.
 	Fence uint64
 	Open  int64 // changes that were told last to be known and not processed
+	// Counted tells how many changes of the partition the run has counted so far. Those behind Token are not among them.
+	Counted int64
 }
 
 // FieldHolds is the field of a store.InvalidError by which a record refuses a Move for whose holds it has no room, if

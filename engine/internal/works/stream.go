@@ -41,11 +41,12 @@ func (s *Stream) Position(ctx context.Context) (workledger.Position, error) {
 		Linear:  true,
 	}))
 	return workledger.Position{
-		Token: string(is.Token),
-		Until: string(is.Until),
-		Held:  is.Held,
-		Fence: is.Fence,
-		Open:  int64(is.Open),
+		Token:   string(is.Token),
+		Until:   string(is.Until),
+		Held:    is.Held,
+		Fence:   is.Fence,
+		Open:    int64(is.Open),
+		Counted: int64(is.Counted),
 	}, err
 }
 

@@ -125,8 +125,8 @@ func TestStream_TheTokenOutlivesAttemptsRunsAndResets(t *testing.T) {
 	w.now += 3_600_000
 	w.again()
 	s = w.record(parent)
-	if p := w.position(s); p.Token != "3" {
-		t.Errorf("after the loss of its node it goes on at %+v, want 3", p)
+	if p := w.position(s); p.Token != "3" || p.Counted != 3 {
+		t.Errorf("after the loss of its node it goes on at %+v, want 3 behind 3 changes", p)
 	}
 	w.moveTo(s, workledger.Move{Token: "5", Items: workledger.Counts{Done: 1, Failed: 1}})
 	w.move(parent, works.Bucket{Ended: 1})
@@ -142,8 +142,8 @@ func TestStream_TheTokenOutlivesAttemptsRunsAndResets(t *testing.T) {
 	w.plan("6a", p)
 	w.begin(1)
 	w.take(parent)
-	if p := w.position(w.record(parent)); p.Token != "5" {
-		t.Errorf("the next run begins at %+v, want 5", p)
+	if p := w.position(w.record(parent)); p.Token != "5" || p.Counted != 0 {
+		t.Errorf("the next run begins at %+v, want 5 behind none of its changes", p)
 	}
 }
 

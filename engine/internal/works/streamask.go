@@ -31,6 +31,8 @@ func (o *atOwner) position(q *Position) command.Answer {
 	}
 	token, until := of.Position()
 	s := streamed{Token: []byte(token), Until: []byte(until), Fence: fence(o.state, 0)}
+	part, _ := of.Part()
+	s.Counted = part.Items.Done + part.Items.Failed + part.Items.Skipped
 	if of.Stream != nil {
 		s.Open = of.Stream.Open
 		for key := range of.Stream.Keys {

@@ -22,10 +22,11 @@ type streamed struct {
 	Changes []byte   // of Left: as encodeChanges writes them; empty = none is left
 	Fence   uint64   // of Position, and with Freed: above the position of each Started so far
 	Open    uint64   // of Position
+	Counted uint64   // of Position: changes of the run
 }
 
 // Optional implements message.Optional.
-func (*streamed) Optional() int { return 2 }
+func (*streamed) Optional() int { return 3 }
 
 func (s *streamed) answer() command.Answer { return command.Answer{Data: message.Encode(s)} }
 
