@@ -66,12 +66,18 @@ type Change struct {
 // The token tells a time up to which all changes are in the target. A scan tells changes until they are older than lag,
 // and its tokens have the time of the scan before it: only when all that it told is settled the stream goes on behind
 // it. What could not be mirrored is therefore tried again every tryAgain in this attempt, and when another one begins.
+// A directory that a scan could not read, in either tree, is tried again by each, until one tells all that is in it.
 // A directory that was not empty is tried again after lag, and then after twice the last wait, up to tryAgain.
 func (p *Pair) Follow(l Limits) *work.Work[FollowParams, work.Change[Change]] {
+	began := time.Now()
 	return p.follow(l, &follower{
 		pair:  p,
 		lag:   lag,
 		every: scanEvery,
+		clock: func() moment {
+			now := time.Now()
+			return moment{wall: now.Round(0), passed: now.Sub(began)}
+		},
 	})
 }
 
@@ -122,7 +128,19 @@ type follower struct {
 	pair  *Pair
 	lag   time.Duration // as lag
 	every time.Duration // as scanEvery
+	clock func() moment
 	open  unsettled
+}
+
+// moment is a time by the clock, which may be set, and a time that has passed, whatever becomes of the clock.
+type moment struct {
+	wall   time.Time
+	passed time.Duration
+}
+
+// setBack returns how far the clock was set back since an earlier moment; 0 = it was not.
+func (m moment) setBack(since moment) time.Duration {
+	return max(0, m.passed-since.passed-m.wall.Sub(since.wall))
 }
 
 // process carries out a change.
@@ -130,7 +148,7 @@ func (f *follower) process(ctx context.Context, c work.Change[Change]) error {
 	skipped, err := f.pair.equalize(ctx, c.Value.Path)
 	switch {
 	case err != nil:
-		wait := tryAgain
+		wait := f.open.longest()
 		if errors.Is(err, errNotEmpty) {
 			wait = f.lag
 		}
@@ -165,6 +183,7 @@ func (f *follower) changes(ctx context.Context, params FollowParams, from string
 		f.open.begin()
 		a := attempt{
 			follower: f,
+			last:     f.clock(),
 			token:    at,
 			scanner:  f.scanner(at),
 			yield:    yield,
@@ -178,20 +197,21 @@ func (f *follower) changes(ctx context.Context, params FollowParams, from string
 // scanner returns a scanner that tells everything that has changed behind a token.
 func (f *follower) scanner(at token) scanner {
 	since := at.at
-	if since.After(time.Now()) { // the clock was set back: nothing tells what has changed since
+	if since.After(f.clock().wall) { // the clock was set back: nothing tells what has changed since
 		since = time.Time{}
 	}
 	return scanner{
 		pair: f.pair,
 		from: since,
-		see:  func(path string) { f.open.settle(path, math.MaxUint64) },
+		see:  func(path string) { f.open.see(blindKey(path)) },
 	}
 }
 
 // attempt is an attempt that follows the source.
 type attempt struct {
 	*follower
-	token   token // the last one that was yielded
+	last    moment // when the last scan began
+	token   token  // the last one that was yielded
 	scanner scanner
 	scans   []scanEnd // those that have told changes, and the first, of which no token has told that all are settled
 	told    bool      // scans has had one
@@ -214,7 +234,7 @@ func (a *attempt) run(ctx context.Context, params Params) error {
 	err := a.scanner.remains(ctx, func(t told) bool { return a.tell(t, scan, false) })
 	for err == nil && !a.stopped {
 		began := time.Now()
-		if err = a.scan(ctx, began); err == nil && !a.stopped {
+		if err = a.scan(ctx, a.clock()); err == nil && !a.stopped {
 			err = pause(ctx, max(a.every-time.Since(began), scanShare*time.Since(began)))
 		}
 	}
@@ -224,16 +244,34 @@ func (a *attempt) run(ctx context.Context, params Params) error {
 	return err
 }
 
+// setBack moves the times up to which changes were told back as far as the clock was set back since the last scan:
+// changes that were made since then have earlier times than they would have had.
+func (a *attempt) setBack(now moment) {
+	back := now.setBack(a.last)
+	a.last = now
+	if !a.scanner.from.IsZero() {
+		a.scanner.from = a.scanner.from.Add(-back)
+	}
+	a.token.at = a.token.at.Add(-back)
+	for i := range a.scans {
+		a.scans[i].limit = a.scans[i].limit.Add(-back)
+	}
+}
+
 // scan tells what has changed, and moves the token on behind what is settled.
-func (a *attempt) scan(ctx context.Context, now time.Time) error {
+func (a *attempt) scan(ctx context.Context, now moment) error {
+	a.setBack(now)
 	if a.open.again() { // else the token would stand for as long as the attempt goes on
+		for at := range a.scanner.blind { // the next scan tells again where it cannot look
+			a.open.settle(blindKey(at), math.MaxUint64)
+		}
 		a.scanner, a.scans = a.follower.scanner(a.token), nil
 	}
 	scan := a.open.next()
-	limit := now.Add(-a.lag).Round(0)
+	limit := now.wall.Add(-a.lag)
 	tells := false
-	for _, at := range a.open.due(now) {
-		if !a.tell(told{key: at, path: at}, scan, true) {
+	for _, at := range a.open.due(time.Now()) {
+		if !a.scanner.again(at, func(t told) bool { return a.tell(t, scan, true) }) {
 			return nil
 		}
 	}
@@ -266,7 +304,14 @@ func (a *attempt) move() error {
 
 // tell yields a change, and reports whether to go on.
 func (a *attempt) tell(t told, scan uint64, again bool) bool {
-	a.open.add(t.path, scan)
+	if t.blind {
+		a.open.add(blindKey(t.path), scan)
+	} else {
+		a.open.add(t.path, scan)
+	}
+	if t.err != nil && !t.blind { // nobody carries it out
+		a.open.fail(t.path, scan, time.Now(), a.open.longest())
+	}
 	a.token.number++
 	a.stopped = a.stopped || !a.yield(work.Change[Change]{
 		Key:   keyOf(t.key),
@@ -275,6 +320,10 @@ func (a *attempt) tell(t told, scan uint64, again bool) bool {
 	}, t.err)
 	return !a.stopped
 }
+
+// blindKey returns the name by which a path is unsettled as one at which no scan can look. What is told of the path
+// otherwise may be settled meanwhile.
+func blindKey(at string) string { return at + "/" }
 
 // keyOf returns the key of a path: the path itself as far as it is UTF-8, or its hash where it is too long.
 func keyOf(at string) string {

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -76,7 +77,7 @@ type following struct {
 	tokens *tokens
 	since  time.Time
 	limits trees.Limits
-	most   int // paths that are remembered as not settled; 0 = the usual number
+	fast   trees.Fast
 }
 
 // follows returns a source that is followed from a time on, which comes before the first change.
@@ -87,6 +88,11 @@ func follows(p trees.Params, since time.Time) *following {
 		tokens: &tokens{},
 		since:  since,
 		limits: trees.Limits{Threads: 3},
+		fast: trees.Fast{
+			Lag:   fastLag,
+			Every: fastEvery,
+			Clock: new(clock).tell,
+		},
 	}
 }
 
@@ -107,12 +113,47 @@ func (f *following) attempt(ctx context.Context) error {
 	defer pair.Close()
 	a := &attempt{record: f.record}
 	defer a.end()
-	_, err = pair.FollowFast(f.limits, fastLag, fastEvery, f.most).Attempt(ctx, a,
+	_, err = pair.FollowFast(f.limits, f.fast).Attempt(ctx, a,
 		trees.FollowParams{Params: f.Params, Since: f.since}, work.Attempt{Number: 1, Stream: f.tokens})
 	if ctx.Err() != nil {
 		return nil
 	}
 	return err
+}
+
+// clock is the clock of a system, and may be set. Each scan asks for the time when it begins.
+type clock struct {
+	mu     sync.Mutex
+	waits  atomic.Int64  // scans that ask
+	ahead  time.Duration // of the clock by which files are stamped
+	passed time.Duration // more than has really passed
+}
+
+func (c *clock) tell() (wall time.Time, passed time.Duration) {
+	c.waits.Add(1)
+	defer c.waits.Add(-1)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	now := time.Now()
+	return now.Add(c.ahead), now.Sub(epoch) + c.passed
+}
+
+// hold returns when a scan waits for the time, which it is told after letGo.
+func (c *clock) hold(t failing) (letGo func()) {
+	c.mu.Lock()
+	letGo = sync.OnceFunc(c.mu.Unlock)
+	defer func() {
+		if c.waits.Load() == 0 {
+			letGo()
+		}
+	}()
+	soon(t, func() string {
+		if c.waits.Load() == 0 {
+			return "no scan begins"
+		}
+		return ""
+	})
+	return letGo
 }
 
 // start begins an attempt, which stop ends.
@@ -358,6 +399,16 @@ func (s *tokens) failures() int64 {
 	return s.items.Failed
 }
 
+// awaitFailure waits until a change has failed.
+func (f *following) awaitFailure(t failing) {
+	soon(t, func() string {
+		if f.tokens.failures() == 0 {
+			return "nothing has failed"
+		}
+		return ""
+	})
+}
+
 func TestFollow_WhatFailedKeepsTheTokenAndIsTriedAgainByTheNextAttempt(t *testing.T) {
 	t.Parallel()
 	of := forest{"a": file("one"), "b/c": file("two")}
@@ -371,12 +422,7 @@ func TestFollow_WhatFailedKeepsTheTokenAndIsTriedAgainByTheNextAttempt(t *testin
 		func() error { return os.Symlink("b", filepath.Join(f.Target, "b")) },
 	)
 	do(t, func() error { return os.Chmod(filepath.Join(f.Source, "b/c"), 0o600) })
-	soon(t, func() string {
-		if f.tokens.failures() == 0 {
-			return "nothing has failed"
-		}
-		return ""
-	})
+	f.awaitFailure(t)
 	do(t, func() error { return os.WriteFile(filepath.Join(f.Source, "a"), []byte("one more"), 0o644) })
 	soon(t, func() string {
 		if text, _ := os.ReadFile(filepath.Join(f.Target, "a")); string(text) != "one more" {
@@ -423,7 +469,7 @@ func TestFollow_TheTokenGoesOnOnceFewerPathsFailThanAreRemembered(t *testing.T) 
 		of[names[i]] = file("one")
 	}
 	f := plantFollowed(t, of, of)
-	f.most = 20
+	f.fast.Most = 20
 	stop := f.start(t)
 	defer stop()
 	since := time.Now()
@@ -452,6 +498,86 @@ func TestFollow_TheTokenGoesOnOnceFewerPathsFailThanAreRemembered(t *testing.T) 
 	touch(0o640)
 	f.equalSoon(t)
 	f.settled(t, since)
+}
+
+// A directory of the target that no scan could list may hold what has vanished from the source: the token does not pass
+// it, and the first scan that can list it finds that, though the directory of the source has not changed since.
+func TestFollow_WhatVanishedGoesOnceTheTargetCanBeReadAgain(t *testing.T) {
+	t.Parallel()
+	for _, again := range []string{"in the same attempt", "in the next attempt"} {
+		t.Run(again, func(t *testing.T) {
+			t.Parallel()
+			of := forest{"a": file("one"), "b/c/gone": file("two"), "b/c/d/stays": file("three")}
+			f := plantFollowed(t, of, of)
+			f.fast.Again = fastLag
+			var is clock
+			f.fast.Clock = is.tell
+			stop := f.start(t)
+			defer func() { stop() }()
+			since := time.Now()
+			do(t, func() error { return os.WriteFile(filepath.Join(f.Source, "a"), []byte("two"), 0o644) })
+			f.settled(t, since)
+			at, away := filepath.Join(f.Target, "b"), f.Target+".away"
+			do(t, // a link that leads to itself is in the way to b/c, and b of the source has not changed
+				func() error { return os.Rename(at, away) },
+				func() error { return os.Symlink("b", at) },
+				func() error { return os.Remove(filepath.Join(f.Source, "b/c/gone")) },
+			)
+			f.awaitFailure(t)
+			since = time.Now()
+			do(t, func() error { return os.WriteFile(filepath.Join(f.Source, "a"), []byte("three"), 0o644) })
+			soon(t, func() string {
+				if text, _ := os.ReadFile(filepath.Join(f.Target, "a")); string(text) != "three" {
+					return "the rest does not go on"
+				}
+				return ""
+			})
+			letGo := is.hold(t) // no scan sees what is between the two
+			defer letGo()
+			if again == "in the next attempt" {
+				letGo()
+				stop()
+				stop = func() {}
+			}
+			do(t,
+				func() error { return os.Remove(at) },
+				func() error { return os.Rename(away, at) },
+			)
+			letGo()
+			if again == "in the next attempt" {
+				stop = f.start(t)
+			}
+			f.equalSoon(t)
+			f.settled(t, since)
+			if failed := f.tokens.failures(); failed != 1 {
+				t.Errorf("%d changes failed, want 1", failed)
+			}
+		})
+	}
+}
+
+// Scans of large trees have long pauses between them. What is changed behind a step of the clock looks older than the
+// scan before it.
+func TestFollow_AClockThatIsSetBackBetweenTwoScansLosesNoChange(t *testing.T) {
+	t.Parallel()
+	of := forest{"a": file("one"), "b/c": file("two"), "b/gone": file("three")}
+	f := plantFollowed(t, of, of)
+	const step, apart = time.Minute, 20 * time.Second
+	is := clock{ahead: step}
+	f.fast.Clock = is.tell
+	began := time.Now()
+	stop := f.start(t)
+	defer stop()
+	f.settled(t, began.Add(step-fastLag))
+	letGo := is.hold(t)
+	defer letGo()
+	is.ahead, is.passed = apart, apart
+	do(t,
+		func() error { return os.WriteFile(filepath.Join(f.Source, "a"), []byte("two"), 0o644) },
+		func() error { return os.Remove(filepath.Join(f.Source, "b/gone")) },
+	)
+	letGo()
+	f.equalSoon(t)
 }
 
 func TestFollow_DeletesNoMoreThanTheLimit(t *testing.T) {

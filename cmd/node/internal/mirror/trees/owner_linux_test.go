@@ -1,6 +1,7 @@
 package trees_test
 
 import (
+	"errors"
 	"io/fs"
 	"os"
 	"os/exec"
@@ -8,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"taskledger/cmd/node/internal/mirror/trees"
 )
@@ -18,6 +20,12 @@ const nobody = 65534
 // is such a user. It reports whether the test is to go on here.
 func asNobody(t *testing.T) bool {
 	t.Helper()
+	return asNobodyIn(t, func(string) error { return nil })
+}
+
+// asNobodyIn is asNobody where the mighty user plants something in the directory in which the test goes on.
+func asNobodyIn(t *testing.T, plant func(dir string) error) bool {
+	t.Helper()
 	if os.Geteuid() != 0 {
 		return true
 	}
@@ -26,7 +34,7 @@ func asNobody(t *testing.T) bool {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { os.RemoveAll(dir) })
-	if err := os.Chown(dir, nobody, nobody); err != nil {
+	if err := errors.Join(os.Chown(dir, nobody, nobody), plant(dir)); err != nil {
 		t.Fatal(err)
 	}
 	again := exec.CommandContext(t.Context(), "/proc/self/exe", "-test.run=^"+t.Name()+"$", "-test.v")
@@ -151,4 +159,98 @@ func TestMirror_ATargetDirectoryThatCannotBeReadFailsAlone(t *testing.T) {
 	if f := r.failures(); len(f) != 1 || !strings.Contains(f["closed"], "cannot be read") {
 		t.Errorf("failed: %q", f)
 	}
+}
+
+// A directory of the target that can be seen, though not be read, looks equal to that of the source. Only a mighty user
+// can make one that belongs to somebody else: for others the test with a link that is in the way has to do.
+func TestFollow_WhatVanishedGoesOnceADirectoryOfAnotherOwnerCanBeRead(t *testing.T) {
+	t.Parallel()
+	plantClosed := func(dir string) error {
+		target := filepath.Join(dir, "target")
+		closed := filepath.Join(target, "closed")
+		return errors.Join(os.Mkdir(target, 0o755), os.Chown(target, nobody, nobody), os.Mkdir(closed, 0o700),
+			os.Chtimes(closed, epoch, epoch))
+	}
+	if !asNobodyIn(t, plantClosed) {
+		return
+	}
+	target, err := filepath.Abs("target")
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := os.Stat(filepath.Join(target, "closed")); err != nil {
+		return
+	}
+	of := forest{"a": file("one"), "d": {dir: true, mode: 0o700}, "d/gone": file("two"), "d/e/stays": file("three")}
+	p := plant(t, of, nil)
+	p.Target = target
+	do(t, func() error { return of.plant(target) })
+	planted := time.Now()
+	soon(t, func() string { // what was planted is older than the first change, and no scan looks at what is closed
+		if time.Since(planted) < 2*fastLag {
+			return "nothing"
+		}
+		return ""
+	})
+	f := follows(p, time.Now())
+	f.fast.Again = fastLag
+	var is clock
+	f.fast.Clock = is.tell
+	stop := f.start(t)
+	defer stop()
+	since := time.Now()
+	do(t, func() error { return os.WriteFile(filepath.Join(f.Source, "a"), []byte("two"), 0o644) })
+	f.settled(t, since)
+	at := func(name string) string { return filepath.Join(target, name) }
+	since = time.Now()
+	do(t,
+		func() error { return os.Rename(at("d"), at("away")) },
+		func() error { return os.Rename(at("closed"), at("d")) },
+		func() error { return os.Remove(filepath.Join(f.Source, "d/gone")) },
+		func() error { return os.Chtimes(filepath.Join(f.Source, "d"), epoch, epoch) },
+	)
+	f.awaitFailure(t)
+	letGo := is.hold(t) // no scan sees what is between the two
+	defer letGo()
+	do(t,
+		func() error { return os.Rename(at("d"), at("closed")) },
+		func() error { return os.Rename(at("away"), at("d")) },
+	)
+	letGo()
+	soon(t, func() string {
+		if _, err := os.Lstat(at("d/gone")); err == nil {
+			return "what vanished is still there"
+		}
+		return ""
+	})
+	f.settled(t, since)
+	if failed := f.tokens.failures(); failed != 1 {
+		t.Errorf("%d changes failed, want 1", failed)
+	}
+}
+
+// No scan tells what is in a directory that could not be read when it vanished from the source.
+func TestFollow_ADirectoryThatVanishedAndCouldNotBeReadGoesOnceItCan(t *testing.T) {
+	t.Parallel()
+	if !asNobody(t) {
+		return
+	}
+	of := forest{"a": file("one"), "b/c/d/file": file("two"), "b/c/other": file("three")}
+	f := plantFollowed(t, of, of)
+	f.fast.Again = fastLag
+	stop := f.start(t)
+	defer stop()
+	since := time.Now()
+	do(t, func() error { return os.WriteFile(filepath.Join(f.Source, "a"), []byte("two"), 0o644) })
+	f.settled(t, since)
+	closed := filepath.Join(f.Target, "b/c/d")
+	since = time.Now()
+	do(t,
+		func() error { return os.Chmod(closed, 0o300) },
+		func() error { return os.RemoveAll(filepath.Join(f.Source, "b/c")) },
+	)
+	f.awaitFailure(t)
+	do(t, func() error { return os.Chmod(closed, 0o700) })
+	f.equalSoon(t)
+	f.settled(t, since)
 }

@@ -22,7 +22,9 @@ const (
 type told struct {
 	key  string
 	path string
-	err  error // why a directory could not be read
+	err  error // why it could not be looked at
+	// blind tells that the scanner remembers the path, and looks there again in each scan until it can: it calls see then.
+	blind bool
 }
 
 // scanner finds what has changed in the source since a time. It holds no more than the listings of the directories
@@ -32,8 +34,8 @@ type scanner struct {
 	from  time.Time              // what was changed by then was told by an earlier scan
 	fresh map[string]time.Time   // when those were changed that the last scan told within lag of it
 	known map[string]fs.FileInfo // directories that the last scan has seen
-	blind map[string]struct{}    // directories that the last scan could not read
-	see   func(path string)      // is called with a directory that can be read again, or is gone; nil = nobody is
+	blind map[string]bool        // paths at which the last scan could not look in a tree, and whether that was told
+	see   func(path string)      // is called with one at which a scan could look again, or that is gone; nil = nobody is
 	now   scanned                // what the scan under way has found for the next one
 	limit time.Time              // changes up to it are told for good
 	yield func(told) (more bool)
@@ -43,7 +45,7 @@ type scanner struct {
 type scanned struct {
 	fresh map[string]time.Time
 	known map[string]fs.FileInfo
-	blind map[string]struct{}
+	blind map[string]bool
 }
 
 // scan tells all changes behind s.from, and reports whether it has come to its end. Changes up to limit are told for
@@ -56,14 +58,14 @@ func (s *scanner) scan(ctx context.Context, limit time.Time, yield func(told) (m
 	if err != nil {
 		return false, err
 	}
-	if limit.Before(s.from) { // the clock was set back
+	if limit.Before(s.from) { // somebody has set the token to a time that is hardly over
 		s.from = limit
 	}
 	s.limit = limit
 	s.now = scanned{
 		fresh: map[string]time.Time{},
 		known: map[string]fs.FileInfo{},
-		blind: map[string]struct{}{},
+		blind: map[string]bool{},
 	}
 	s.yield = func(t told) bool {
 		if err == nil {
@@ -74,13 +76,26 @@ func (s *scanner) scan(ctx context.Context, limit time.Time, yield func(told) (m
 	if !s.directory(directory{path: ".", info: root}) || err != nil {
 		return false, err
 	}
-	for at := range s.blind {
-		if _, still := s.now.blind[at]; !still && s.see != nil {
+	for at, told := range s.blind {
+		switch {
+		case s.unseen(at):
+			s.now.blind[at] = told || s.now.blind[at]
+		case s.see != nil:
 			s.see(at)
 		}
 	}
 	s.from, s.fresh, s.known, s.blind = limit, s.now.fresh, s.now.known, s.now.blind
 	return true, nil
+}
+
+// unseen reports whether the scan under way could not look at a path, or at a directory above it.
+func (s *scanner) unseen(at string) bool {
+	for {
+		if _, is := s.now.blind[at]; is || at == "." {
+			return is
+		}
+		at = path.Dir(at)
+	}
 }
 
 // changed reports whether the last change of an entry is to be told.
@@ -108,35 +123,52 @@ type directory struct {
 	deep bool
 	// above tells that the directory above it was changed, so that it may have come from another place.
 	above bool
+	// absent tells that the target has no directory there, so that nothing of it can have vanished.
+	absent bool
+	// hidden tells that a directory above it cannot be read in the target. Once it can, the scan that does so is deep.
+	hidden bool
 }
 
 // directory tells what has changed in a directory, below it, and of itself, and reports whether to go on.
 func (s *scanner) directory(d directory) bool {
 	changed := s.changed(d.path, d.info)
-	_, wasBlind := s.blind[d.path]
-	d.deep = d.deep || wasBlind || changed && d.above && !s.same(d)
+	wasTold, wasBlind := s.blind[d.path]
+	d.deep = d.deep || changed && d.above && !s.same(d)
 	if len(s.now.known) < maxKnown {
 		s.now.known[d.path] = d.info
 	}
 	entries, err := list(s.pair.source, d.path)
 	if err != nil {
-		s.now.blind[d.path] = struct{}{}
-		return !changed && (wasBlind || !d.deep) || s.yield(unreadable(d.path, err))
+		tells := changed || d.deep && !wasBlind
+		s.now.blind[d.path] = tells || wasTold
+		return !tells || s.yield(unreadable(d.path, err))
 	}
-	looks := changed || d.deep
+	looks := !d.hidden && (changed || d.deep || wasBlind)
+	var targets []fs.DirEntry
+	if looks {
+		if targets, err = s.targets(d); err != nil {
+			s.now.blind[d.path] = true
+			looks, d.hidden = false, true
+			if !wasTold && !s.yield(unreadable(d.path, fmt.Errorf("in the target: %w", err))) {
+				return false
+			}
+		}
+	}
 	var there map[string]fs.FileMode
 	if looks {
 		var more bool
-		if there, more = s.vanished(d.path, entries); !more {
+		if there, more = s.vanished(d.path, entries, targets); !more {
 			return false
 		}
+		d.deep = d.deep || wasBlind
 	}
 	for _, e := range entries {
 		if !s.entry(d, e, changed, looks, there) {
 			return false
 		}
 	}
-	return !looks || s.yield(told{key: d.path, path: d.path})
+	// One that cannot be read in the target is told once it can.
+	return err != nil || !changed && !d.deep || s.yield(told{key: d.path, path: d.path})
 }
 
 // entry tells what has changed of an entry of a directory and below it, and reports whether to go on. there has the
@@ -147,23 +179,27 @@ func (s *scanner) entry(d directory, e fs.DirEntry, changed, looks bool, there m
 		return true
 	}
 	info, err := e.Info()
+	wasTold, wasBlind := s.blind[at]
 	switch {
 	case missing(err):
 		return true // the directory has changed once more
 	case err != nil:
-		return s.yield(told{key: at, path: at, err: err})
+		s.now.blind[at] = true
+		return wasTold || s.yield(told{key: at, path: at, err: err, blind: true})
 	}
 	kind, has := there[e.Name()]
 	lacks := looks && (!has || kind != info.Mode().Type())
 	if info.IsDir() {
 		return s.directory(directory{
-			path:  at,
-			info:  info,
-			deep:  d.deep || lacks,
-			above: changed,
+			path:   at,
+			info:   info,
+			deep:   d.deep || lacks,
+			above:  changed,
+			absent: lacks,
+			hidden: d.hidden,
 		})
 	}
-	if s.changed(at, info) || d.deep || lacks {
+	if s.changed(at, info) || d.deep || lacks || wasBlind {
 		return s.yield(told{key: at, path: at})
 	}
 	return true
@@ -175,19 +211,31 @@ func (s *scanner) same(d directory) bool {
 	return was != nil && os.SameFile(was, d.info)
 }
 
+// targets returns the entries that the target has in a directory.
+func (s *scanner) targets(d directory) (all []fs.DirEntry, err error) {
+	if d.absent {
+		return nil, nil
+	}
+	look := func() error {
+		switch info, err := s.pair.target.Lstat(d.path); {
+		case missing(err), err == nil && !info.IsDir():
+			return nil // it is made, or what is in its place goes
+		case err != nil:
+			return err
+		}
+		all, err = list(s.pair.target, d.path)
+		return err
+	}
+	err = look()
+	if err != nil && s.pair.open(d.path) {
+		err = look()
+	}
+	return all, err
+}
+
 // vanished tells the entries of a directory of the target that the source does not have there, or that have another
 // kind, with all that is below them. It returns the entries that are there, and whether to go on.
-func (s *scanner) vanished(dir string, entries []fs.DirEntry) (there map[string]fs.FileMode, more bool) {
-	if info, err := s.pair.target.Lstat(dir); err != nil || !info.IsDir() {
-		return nil, true // it is made, or what is in its place goes
-	}
-	targets, err := list(s.pair.target, dir)
-	if err != nil && s.pair.open(dir) {
-		targets, err = list(s.pair.target, dir)
-	}
-	if err != nil {
-		return nil, s.yield(unreadable(dir, fmt.Errorf("in the target: %w", err)))
-	}
+func (s *scanner) vanished(dir string, entries, targets []fs.DirEntry) (there map[string]fs.FileMode, more bool) {
 	kinds := make(map[string]fs.FileMode, len(entries))
 	for _, e := range entries {
 		kinds[e.Name()] = e.Type()
@@ -221,6 +269,26 @@ func (s *scanner) all(top entry) bool {
 	return w.visit(top)
 }
 
+// again tells a path that has failed once more. If it is a directory of the target that the source does not have, all
+// that is below it comes first, but for parts: no scan has told what is in one that could not be read.
+func (s *scanner) again(at string, yield func(told) (more bool)) bool {
+	top := entry{path: at}
+	if info, err := s.pair.target.Lstat(at); err == nil && info.IsDir() {
+		dir := entry{path: at, kind: fs.ModeDir}
+		if is, err := s.pair.fate(dir); err == nil && is == gone {
+			top = dir
+		}
+	}
+	w := walker{
+		tree:          s.pair.target,
+		childrenFirst: true,
+		yield: func(e entry, _ error) bool {
+			return s.pair.parts.has(e.path) || yield(told{key: at, path: e.path})
+		},
+	}
+	return w.visit(top)
+}
+
 // remains tells the parts that another process has left behind in the target.
 func (s *scanner) remains(ctx context.Context, yield func(told) (more bool)) error {
 	for e, err := range walk(ctx, s.pair.target, true, nil) {
@@ -239,8 +307,9 @@ func (s *scanner) remains(ctx context.Context, yield func(told) (more bool)) err
 
 func unreadable(at string, err error) told {
 	return told{
-		key:  at,
-		path: at,
-		err:  fmt.Errorf("the directory cannot be read: %w", err),
+		key:   at,
+		path:  at,
+		err:   fmt.Errorf("the directory cannot be read: %w", err),
+		blind: true,
 	}
 }

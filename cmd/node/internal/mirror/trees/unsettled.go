@@ -18,8 +18,9 @@ type unsettled struct {
 	mu    sync.Mutex
 	scan  uint64 // the number of the last scan
 	paths map[string]*change
-	full  bool // some were not remembered
-	most  int  // paths that are remembered; 0 = maxUnsettled
+	full  bool          // some were not remembered
+	most  int           // paths that are remembered; 0 = maxUnsettled
+	wait  time.Duration // as tryAgain; 0 = that
 }
 
 // change tells when a path was told.
@@ -28,6 +29,7 @@ type change struct {
 	last  uint64        // the scan that has told it last
 	wait  time.Duration // between its last failure and the next try
 	again time.Time     // when it is to be tried again; zero = it has not failed
+	seen  uint64        // the scan that has told all that stood behind the path; 0 = the path itself is to be settled
 }
 
 // begin forgets all, as an attempt begins that tells them again.
@@ -51,7 +53,7 @@ func (u *unsettled) add(path string, scan uint64) {
 	defer u.mu.Unlock()
 	switch c := u.paths[path]; {
 	case c != nil:
-		c.last = scan
+		c.last, c.seen = scan, 0
 	case len(u.paths) >= u.bound():
 		u.full = true
 	default:
@@ -60,6 +62,8 @@ func (u *unsettled) add(path string, scan uint64) {
 }
 
 func (u *unsettled) bound() int { return cmp.Or(u.most, maxUnsettled) }
+
+func (u *unsettled) longest() time.Duration { return cmp.Or(u.wait, tryAgain) }
 
 // again reports whether paths that were not remembered are to be told again, since there is room for them now.
 func (u *unsettled) again() bool {
@@ -81,13 +85,22 @@ func (u *unsettled) settle(path string, scan uint64) {
 	}
 }
 
+// see notes that the last scan has told all that stood behind a path: with that the path is settled.
+func (u *unsettled) see(path string) {
+	u.mu.Lock()
+	defer u.mu.Unlock()
+	if c := u.paths[path]; c != nil {
+		c.seen = u.scan
+	}
+}
+
 // fail notes that a path, as a scan has told it, could not be brought into the target. It is tried again after wait,
-// and after twice the last wait if it failed before, but within tryAgain.
+// and after twice the last wait if it failed before, but within the longest one.
 func (u *unsettled) fail(path string, scan uint64, now time.Time, wait time.Duration) {
 	u.mu.Lock()
 	defer u.mu.Unlock()
 	if c := u.paths[path]; c != nil && c.last <= scan {
-		c.wait = min(max(wait, 2*c.wait), tryAgain)
+		c.wait = min(max(wait, 2*c.wait), u.longest())
 		c.again = now.Add(c.wait)
 	}
 }
@@ -99,7 +112,7 @@ func (u *unsettled) due(now time.Time) (paths []string) {
 	for path, c := range u.paths {
 		if !c.again.IsZero() && !now.Before(c.again) {
 			paths = append(paths, path)
-			c.again = now.Add(tryAgain)
+			c.again = now.Add(u.longest())
 		}
 	}
 	return paths
@@ -114,7 +127,19 @@ func (u *unsettled) settled() (scan uint64) {
 	}
 	scan = u.scan
 	for _, c := range u.paths {
-		scan = min(scan, c.scan-1)
+		if c.seen == 0 {
+			scan = min(scan, c.scan-1)
+		}
+	}
+	told := scan
+	for path, c := range u.paths {
+		switch {
+		case c.seen == 0:
+		case c.seen <= told:
+			delete(u.paths, path)
+		default:
+			scan = min(scan, c.scan-1)
+		}
 	}
 	return scan
 }
