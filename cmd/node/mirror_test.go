@@ -211,6 +211,27 @@ func TestMirror_GoesOnWhenTheFirstProcessWasKilled(t *testing.T) {
 	wantEqual(t, tree(t, filepath.Join(dir, "target")), want)
 }
 
+// A process may die when it has told the outcome, before it has removed what it wrote for others.
+func TestMirror_BeginsAnewThoughTheLastOneDiedJustBehindItsEnd(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "source", "file"), "text")
+	write(t, filepath.Join(dir, "source", "other"), "text")
+	first := inBackground(t, dir, "mirror", "--dir", "m", "--processes", "2", "source", "target")
+	awaitTold(t, first, "the first process waits for others", "joins with")
+	at := filepath.Join(dir, "m", "mirror.json")
+	left, err := os.ReadFile(at)
+	if err != nil {
+		t.Fatal(err)
+	}
+	mirrored(t, run(t, dir, "mirror", "--join", "m", "source", "target"), 2, 0)
+	mirrored(t, <-first.ended, 2, 0)
+	write(t, at, string(left))
+	write(t, filepath.Join(dir, "source", "file"), "another text")
+	mirrored(t, run(t, dir, "mirror", "--dir", "m", "source", "target"), 1, 0)
+	wantEqual(t, tree(t, filepath.Join(dir, "target")), tree(t, filepath.Join(dir, "source")))
+}
+
 func TestMirror_RefusesWhatCannotBeMirrored(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

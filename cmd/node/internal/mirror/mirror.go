@@ -82,7 +82,7 @@ func lead(ctx context.Context, cfg *Config, of shared, pair *trees.Pair, dir str
 		return err
 	}
 	defer func() { err = errors.Join(err, servers.Close()) }()
-	if err := errors.Join(of.write(dir), servers.Advertise(nil)); err != nil {
+	if err := servers.Advertise(nil); err != nil {
 		return err
 	}
 	mirror, follow := pair.Work(of.Limits), pair.Follow(of.Limits)
@@ -91,6 +91,13 @@ func lead(ctx context.Context, cfg *Config, of shared, pair *trees.Pair, dir str
 		return err
 	}
 	defer func() { err = errors.Join(err, nodes.Close()) }()
+	client := nodes.Members[0].Client
+	if err := of.renew(ctx, client); err != nil {
+		return err
+	}
+	if err := of.write(dir); err != nil {
+		return err
+	}
 	invitation := cfg.Invite(dir, of.Params)
 	fmt.Fprintf(cfg.Err, "%s: 3 nodes mirror %s to %s; their cluster is in %s\none more process joins with: %s\n",
 		of.Task, of.Params.Source, of.Params.Target, dir, invitation)
@@ -101,7 +108,7 @@ func lead(ctx context.Context, cfg *Config, of shared, pair *trees.Pair, dir str
 	r := run{
 		Config: cfg,
 		shared: of,
-		client: nodes.Members[0].Client,
+		client: client,
 	}
 	r.mirror.future = func(ctx context.Context) (*behaviors.Future[work.Result], error) {
 		return mirror.Submit(ctx, r.client, of.Params, task.SubmitOptions{ID: of.Task})
@@ -116,12 +123,14 @@ func lead(ctx context.Context, cfg *Config, of shared, pair *trees.Pair, dir str
 	if !r.ended {
 		return err
 	}
+	if !r.interrupted {
+		err = errors.Join(err, remove(dir))
+	}
 	r.awaitLeaving(ctx, nodes)
 	if r.interrupted {
 		r.tellFollowed()
-		return err
 	}
-	return errors.Join(err, remove(dir))
+	return err
 }
 
 // awaitLeaving waits until the nodes of other processes have left, which need the servers for that. Who does not leave in

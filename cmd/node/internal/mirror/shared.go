@@ -2,6 +2,7 @@ package mirror
 
 import (
 	"cmp"
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -14,8 +15,10 @@ import (
 
 	"taskledger/cluster"
 	"taskledger/cmd/node/internal/mirror/trees"
+	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/store"
+	"taskledger/task"
 )
 
 // shared tells the processes of a mirror what they work on. While it is under way this lies beside the data of the
@@ -67,7 +70,7 @@ func (s *shared) name(dir string) error {
 	was, err := read(dir)
 	switch {
 	case errors.Is(err, cluster.ErrNoNode):
-		s.Task = events.TaskID(fmt.Sprintf("mirror-%016x", rand.Uint64()))
+		s.Task = newTask()
 		return nil
 	case err != nil:
 		return err
@@ -77,6 +80,26 @@ func (s *shared) name(dir string) error {
 		return refuse("dir", say, dir, was.Params.Source, was.Params.Target, strings.Join(s.differs(&was), ", "))
 	}
 	s.Task, s.Since = was.Task, was.Since
+	return nil
+}
+
+func newTask() events.TaskID { return events.TaskID(fmt.Sprintf("mirror-%016x", rand.Uint64())) }
+
+// renew names a new task if the one in the directory has ended: whoever ran it died before it removed what it wrote,
+// and a submit would only be told its outcome. A mirror that follows goes on behind the task that made the trees equal.
+func (s *shared) renew(ctx context.Context, client *engine.Client) error {
+	if s.Follow {
+		return nil
+	}
+	was, err := client.GetLinear(ctx, s.Task)
+	switch {
+	case errors.Is(err, task.ErrNotFound):
+		return nil
+	case err != nil:
+		return fmt.Errorf("look whether the mirror has ended: %w", err)
+	case was.Final():
+		s.Task = newTask()
+	}
 	return nil
 }
 
