@@ -55,6 +55,7 @@ type logs struct {
 	Cursor  string         `json:"cursor"`
 	More    bool           `json:"more"`
 	Ended   bool           `json:"ended"`
+	Last    bool           // nothing can follow any more, as nobody has the task in memory
 	From    string         // the cursor of this page
 	Level   string
 	Attempt string
@@ -89,6 +90,7 @@ func (u *UI) showLogs(c *api.Call) error {
 			return err
 		}
 	}
+	body.Last = body.Ended && l.gone(body.ID)
 	return l.showAs(status, "logs", &body)
 }
 
@@ -101,6 +103,13 @@ func (l *look) readLogs(into *logs, cursor string) error {
 		}
 	}
 	return l.get("/v1/tasks/"+pathOf(into.ID)+"/logs?"+ask.Encode(), into)
+}
+
+// gone reports whether a task is known to be in no memory. One that is there may run again, however it has ended; of one
+// that was forgotten each look at its log may search the journal.
+func (l *look) gone(id events.TaskID) bool {
+	p, refused := errors.AsType[*problem.Problem](l.get("/v1/tasks/"+pathOf(id)+"/explain", nil))
+	return refused && p.Type == problem.NotFound
 }
 
 // mostPages bounds the pages that a look for the last one reads: it stops there where the log has more, and where the

@@ -41,8 +41,14 @@
     for (const part of document.querySelectorAll("[data-live]")) htmx.trigger(part, "refresh");
   };
 
+  // A refresh may bring the last state of a page, which is asked for no more.
+  const hideRefresh = () => {
+    const idle = !document.querySelector("[data-live]");
+    for (const p of document.querySelectorAll(".refresh")) if (p.hidden !== idle) p.hidden = idle;
+  };
+
   const showButtons = () => {
-    for (const p of document.querySelectorAll(".refresh")) p.hidden = !document.querySelector("[data-live]");
+    hideRefresh();
     for (const b of document.querySelectorAll("[data-refresh]")) {
       b.setAttribute("aria-pressed", String(runs));
       b.classList.toggle("bad", runs && fails);
@@ -109,12 +115,14 @@
     const show = () => {
       showScripted();
       showTimes();
+      hideRefresh();
     };
     show();
     showButtons();
     setInterval(refresh, every);
     setInterval(showTimes, 1000);
     new MutationObserver(show).observe(document.getElementById("main"),
-      { childList: true, characterData: true, attributes: true, attributeFilter: ["hidden", "datetime"], subtree: true });
+      { childList: true, characterData: true, attributes: true, subtree: true,
+        attributeFilter: ["hidden", "datetime", "data-live"] });
   });
 })();
