@@ -1,6 +1,7 @@
 package ui
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"net/http"
@@ -22,9 +23,13 @@ func (u *UI) auditRoutes() []api.Route {
 		Summary: "Show what operators have done lately",
 		Role:    token.Viewer,
 		Scope:   api.Everything,
-		Query:   []api.Param{{Name: "by", Does: "of this principal alone"}, {Name: "before", Does: "before this time"}},
-		Large:   true,
-		Serve:   u.showAudit,
+		Query: []api.Param{
+			{Name: "by", Does: "of this principal alone"},
+			{Name: "before", Does: "before this time"},
+			{Name: "last", Does: "position of the last event of the page before, which was the last millisecond before that time"},
+		},
+		Large: true,
+		Serve: u.showAudit,
 	}}
 }
 
@@ -82,8 +87,9 @@ var stretches = []time.Duration{
 
 // lookBack reads the newest events of some kinds before a time, those that are wanted; the zero time is now.
 func (l *look) lookBack(before time.Time, kinds []events.Kind, wanted func(*deed) bool) (found deeds) {
-	if before.IsZero() {
-		before = l.Now
+	to := before
+	if latest := l.Now.Add(time.Minute); before.IsZero() || before.After(latest) { // the clocks of owners may be ahead
+		before, to = l.Now, latest
 	}
 	page, stop := l.bounded()
 	defer stop()
@@ -92,10 +98,6 @@ func (l *look) lookBack(before time.Time, kinds []events.Kind, wanted func(*deed
 	names := make([]string, len(kinds))
 	for i, k := range kinds {
 		names[i] = k.String()
-	}
-	to := before
-	if !to.Before(l.Now) {
-		to = l.Now.Add(time.Minute) // the clocks of owners may be ahead
 	}
 	for i := 0; i <= len(stretches); i++ {
 		query := url.Values{"kind": {strings.Join(names, ",")}, "to": {to.UTC().Format(time.RFC3339Nano)}}
@@ -123,7 +125,8 @@ func (l *look) lookBack(before time.Time, kinds []events.Kind, wanted func(*deed
 	return found
 }
 
-// stretch reads the newest events of a stretch of time, newest first.
+// stretch reads the newest events of a stretch of time, newest first. Of events of one millisecond the one is newer that
+// was committed later; otherwise the time counts, though clocks differ, since pages go on before a time.
 func (l *look) stretch(ctx context.Context, query url.Values, wanted func(*deed) bool) (newest []deed, err error) {
 	err = l.api.Lines(ctx, api.Question{Path: "/v1/replay", Query: query}, func(line []byte) error {
 		var d deed
@@ -135,13 +138,17 @@ func (l *look) stretch(ctx context.Context, query url.Values, wanted func(*deed)
 		}
 		d.Data = slices.Clone(d.Data)
 		if newest = append(newest, d); len(newest) >= 2*deedsShown {
+			slices.SortStableFunc(newest, byTime)
 			newest = append(newest[:0], newest[len(newest)-deedsShown:]...)
 		}
 		return nil
 	})
+	slices.SortStableFunc(newest, byTime)
 	slices.Reverse(newest)
 	return newest, err
 }
+
+func byTime(a, b deed) int { return cmp.Compare(a.At, b.At) }
 
 // audit holds what the page of deeds shows.
 type audit struct {
@@ -155,20 +162,28 @@ func (u *UI) showAudit(c *api.Call) error {
 	l := u.look(c, "Audit", "Audit")
 	body := audit{By: strings.TrimSpace(c.Param("by")), Before: c.Param("before")}
 	before, err := c.Time("before")
+	last := c.Param("last")
+	if _, wrong := events.ParsePosition(last); wrong != nil && last != "" && err == nil {
+		err = fieldProblem("last", wrong.Error())
+	}
 	if err != nil { // the form keeps what was typed
 		why := problem.Of(err)
 		l.Missing = append(l.Missing, why.Error())
 		return l.showAs(why.Status, "audit", body)
 	}
+	// An entry has many events of one millisecond: the last page had the later ones of its last millisecond.
+	var shown events.Millis
 	body.deeds = l.lookBack(before, operated, func(d *deed) bool {
-		return (d.Principal != "" || d.Record == "journal") && (body.By == "" || d.Principal == body.By)
+		if d.Position == last {
+			shown = d.At
+		}
+		return d.At != shown && (d.Principal != "" || d.Record == "journal") && (body.By == "" || d.Principal == body.By)
 	})
 	if body.Full {
-		last := body.All[len(body.All)-1].At
-		if last != body.All[0].At { // others of the same millisecond may follow
-			last++
-		}
-		body.Next = withQuery(Root+"audit", c.Request().URL.Query(), "before", last.Time().UTC().Format(time.RFC3339Nano))
+		end := body.All[len(body.All)-1]
+		query := c.Request().URL.Query()
+		query.Set("last", end.Position)
+		body.Next = withQuery(Root+"audit", query, "before", (end.At + 1).Time().UTC().Format(time.RFC3339Nano))
 	}
 	return l.show("audit", body)
 }

@@ -3,6 +3,7 @@ package ui_test
 import (
 	"context"
 	"fmt"
+	"html"
 	"iter"
 	"net/http"
 	"regexp"
@@ -55,25 +56,41 @@ func TestAudit_ComesInPagesThatLeaveNothingOut(t *testing.T) {
 		s.ask("operator", "/v1/behaviors/noop/unpause", "")
 	}
 	s.want(s.get("viewer", "/ui/settings"), 200, "The newest 200 are shown; there may be older ones.")
-	seen, pages := map[string]bool{}, 0
-	for path := "/ui/audit"; path != "" && pages < 5; pages++ {
+	if seen, pages := s.pagesOfAudit("/ui/audit"); seen != all || pages != 2 {
+		t.Errorf("%d events on %d pages", seen, pages)
+	}
+}
+
+// pagesOfAudit counts the events of a page of the audit and those that follow it, which must be different ones, and
+// the pages.
+func (s *server) pagesOfAudit(path string) (shown, pages int) {
+	s.t.Helper()
+	seen := map[string]bool{}
+	twice := 0
+	for ; path != "" && pages < 9; pages++ {
 		got := s.want(s.get("viewer", path), 200)
 		for _, row := range regexp.MustCompile(`<tr id="p-[^"]*`).FindAllString(got.text, -1) {
+			if seen[row] {
+				twice++
+			}
 			seen[row] = true
 		}
 		if path = ""; strings.Contains(got.text, "Older events") {
 			_, rest, _ := strings.Cut(got.text, `<p><a class="button" href="`)
-			path, _, _ = strings.Cut(rest, `"`)
+			rest, _, _ = strings.Cut(rest, `"`)
+			path = html.UnescapeString(rest)
 		}
 	}
-	if len(seen) != all || pages != 2 {
-		t.Errorf("%d events on %d pages", len(seen), pages)
+	if twice > 0 {
+		s.t.Errorf("%d events are on two pages", twice)
 	}
+	return len(seen), pages
 }
 
 // busyPast has a journal of which an entry takes for ever to read.
 type busyPast struct {
 	longLife
+	shard uint16
 	stuck uint64 // number of that entry
 }
 
@@ -109,16 +126,25 @@ func (p *busyPast) Read(ctx context.Context, shard int, from uint64) iter.Seq2[s
 // suspends adds an entry in which a task is suspended for a reason.
 func (p *busyPast) suspends(t *testing.T, at time.Time, reason string) {
 	t.Helper()
+	p.suspendsAll(t, at, reason, longID)
+}
+
+// suspendsAll adds an entry in which tasks are suspended for a reason.
+func (p *busyPast) suspendsAll(t *testing.T, at time.Time, reason string, ids ...events.TaskID) {
+	t.Helper()
 	number := uint64(len(p.records)) + 1
 	var b events.Builder
-	b.Reset(events.Entry{Number: number, Epoch: 1, Owner: "owner", Time: events.MillisOf(at)})
-	b.Add(events.Event{
-		Task:   longID,
-		Seq:    number,
-		Prev:   events.RefOf(number-1, 0),
-		Origin: b.AddOrigin(events.Origin{Sender: "s", Number: number, Asker: events.Asker{Principal: "olga"}}),
-		Body:   &events.Suspended{Reason: reason},
-	})
+	b.Reset(events.Entry{Shard: p.shard, Number: number, Epoch: 1, Owner: "owner", Time: events.MillisOf(at)})
+	origin := b.AddOrigin(events.Origin{Sender: "s", Number: number, Asker: events.Asker{Principal: "olga"}})
+	for _, id := range ids {
+		b.Add(events.Event{
+			Task:   id,
+			Seq:    number,
+			Prev:   events.RefOf(number-1, 0),
+			Origin: origin,
+			Body:   &events.Suspended{Reason: reason},
+		})
+	}
 	data, err := b.Seal()
 	if err != nil {
 		t.Fatal(err)
@@ -142,5 +168,70 @@ func TestAudit_ShowsWhatItHasReadWhereReadingTakesTooLong(t *testing.T) {
 		s.wantNot(got, "ago 40s", "ago 1h", "ago 20s")
 		p.stuck = 1
 		s.want(s.get("viewer", "/ui/audit"), 200, "ago 5s", "ago 20s", "ago 40s", "ago 45s")
+	})
+}
+
+// A change of many tasks is one entry, and so of one millisecond; an owner's clock may be ahead of the page's.
+func TestAudit_LeavesNothingOfAMillisecondOut(t *testing.T) {
+	for _, ahead := range []time.Duration{-time.Hour, 0, 20 * time.Second} {
+		synctest.Test(t, func(t *testing.T) {
+			p := &busyPast{}
+			at := time.Now().Add(ahead)
+			p.suspends(t, at.Add(-time.Millisecond), "before")
+			var ids []events.TaskID
+			for i := range 250 {
+				ids = append(ids, events.TaskID(fmt.Sprint("long/", i)))
+			}
+			p.suspendsAll(t, at, "all", ids...)
+			p.suspendsAll(t, at, "again", ids...)
+			p.suspends(t, at.Add(time.Millisecond), "after")
+			s := serveClient(t, p, ui.Config{})
+			if seen, pages := s.pagesOfAudit("/ui/audit"); seen != 502 || pages != 3 {
+				t.Errorf("%s: %d events on %d pages", ahead, seen, pages)
+			}
+			s.want(s.get("viewer", "/ui/audit?last=noon"), 400, "<li>last: ")
+		})
+	}
+}
+
+// twoClocks is a journal of two shards whose owners have clocks that differ.
+type twoClocks struct {
+	busyPast
+	other busyPast
+}
+
+func (c *twoClocks) Ledger() *ledger.Ledger {
+	return ledger.New(ledger.Config{
+		Cluster:  store.Cluster{ID: "clocks", Shards: 2},
+		Journal:  c,
+		Owners:   ownerOf{silentOwners{}, &c.longLife},
+		Revision: func(context.Context) (int64, error) { return int64(len(c.records) + len(c.other.records)), nil },
+	})
+}
+
+func (c *twoClocks) Read(ctx context.Context, shard int, from uint64) iter.Seq2[store.Record, error] {
+	if shard == 1 {
+		return c.other.Read(ctx, shard, from)
+	}
+	return c.busyPast.Read(ctx, shard, from)
+}
+
+// What was committed earlier may have a later time: pages go by time alone.
+func TestAudit_LeavesNothingOutWhereClocksDiffer(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		c := &twoClocks{other: busyPast{shard: 1}}
+		const each = 200
+		began := time.Now().Add(-time.Hour)
+		for i := range each {
+			at := began.Add(time.Duration(i) * 10 * time.Millisecond)
+			c.suspends(t, at, "ahead")
+			c.records[i].Revision = int64(2*i + 1)
+			c.other.suspends(t, at.Add(-500*time.Millisecond), "behind")
+			c.other.records[i].Revision = int64(2*i + 2)
+		}
+		s := serveClient(t, c, ui.Config{})
+		if shown, pages := s.pagesOfAudit("/ui/audit"); shown != 2*each || pages < 2 {
+			t.Errorf("%d events on %d pages", shown, pages)
+		}
 	})
 }
