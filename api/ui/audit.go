@@ -26,7 +26,7 @@ func (u *UI) auditRoutes() []api.Route {
 		Query: []api.Param{
 			{Name: "by", Does: "of this principal alone"},
 			{Name: "before", Does: "before this time"},
-			{Name: "last", Does: "position of the last event of the page before, which was the last millisecond before that time"},
+			{Name: "last", Does: "position of the last event of the page before, of the millisecond before that time"},
 		},
 		Large: true,
 		Serve: u.showAudit,
@@ -125,8 +125,8 @@ func (l *look) lookBack(before time.Time, kinds []events.Kind, wanted func(*deed
 	return found
 }
 
-// stretch reads the newest events of a stretch of time, newest first. Of events of one millisecond the one is newer that
-// was committed later; otherwise the time counts, though clocks differ, since pages go on before a time.
+// stretch reads the newest events of a stretch of time, newest first. Their times count, though clocks differ, since
+// pages go on before a time; of events of one millisecond the one is newer that was committed later.
 func (l *look) stretch(ctx context.Context, query url.Values, wanted func(*deed) bool) (newest []deed, err error) {
 	err = l.api.Lines(ctx, api.Question{Path: "/v1/replay", Query: query}, func(line []byte) error {
 		var d deed

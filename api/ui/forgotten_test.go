@@ -3,6 +3,8 @@ package ui_test
 import (
 	"context"
 	"fmt"
+	"net/url"
+	"sync/atomic"
 	"testing"
 
 	"taskledger/api/operations"
@@ -70,4 +72,40 @@ func TestForgotten_ATaskAndItsLogAreNotAskedForAgain(t *testing.T) {
 			}
 		}
 	}
+}
+
+// The search box leads to the page of a task that was forgotten, and does not search the journal itself.
+func TestForgotten_ATaskIsFoundByTheLinkBesideTheSearchBox(t *testing.T) {
+	s := serve(t)
+	ids := map[events.TaskID]string{"a/1": "/ui/tasks/a~1", "plain": "/ui/tasks/plain"}
+	for id := range ids {
+		s.submit("noop", string(id), "{}")
+	}
+	client := &searched{Client: forgetful{Client: operations.Direct{Client: s.node.Client}}}
+	other := serveClient(t, client, ui.Config{})
+	for id, path := range ids {
+		got := other.want(other.get("viewer", "/ui/tasks?find="+url.QueryEscape(string(id))), 200,
+			`<a href="`+path+`">its page</a> looks in the journal`, " in memory")
+		other.wantNot(got, "there is no task")
+		if n := client.searches.Load(); n > 0 {
+			t.Errorf("it has searched %d times for %s", n, id)
+		}
+		other.want(other.get("viewer", path), 200, ", forgotten")
+		client.searches.Store(0)
+	}
+	found := s.want(s.get("viewer", "/ui/tasks?find=a%2F1"), 303)
+	s.wantNot(found, "its page")
+	s.wantNot(s.want(s.get("viewer", "/ui/tasks?find=a%20b"), 200), "its page")
+	s.wantNot(s.want(s.get("viewer", "/ui/tasks"), 200), "its page")
+}
+
+// searched counts the searches for tasks that may have been forgotten.
+type searched struct {
+	operations.Client
+	searches atomic.Int64
+}
+
+func (c *searched) GetForgotten(ctx context.Context, id events.TaskID) (task.Task, error) {
+	c.searches.Add(1)
+	return c.Client.GetForgotten(ctx, id)
 }

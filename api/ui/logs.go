@@ -105,8 +105,8 @@ func (l *look) readLogs(into *logs, cursor string) error {
 	return l.get("/v1/tasks/"+pathOf(into.ID)+"/logs?"+ask.Encode(), into)
 }
 
-// gone reports whether a task is known to be in no memory. One that is there may run again, however it has ended; of one
-// that was forgotten each look at its log may search the journal.
+// gone reports whether a task is known to be in no memory. One that is there may run again, however it has ended; each
+// look at the log of one that was forgotten may search the journal.
 func (l *look) gone(id events.TaskID) bool {
 	p, refused := errors.AsType[*problem.Problem](l.get("/v1/tasks/"+pathOf(id)+"/explain", nil))
 	return refused && p.Type == problem.NotFound

@@ -51,14 +51,16 @@ type list struct {
 	Find string
 	// FindWrong says what is wrong with the text of the search box.
 	FindWrong string
-	Fields    []filterField
-	Filters   int // fields that are set
-	Columns   []column
-	Tasks     []task.Task
-	Query     url.Values
-	Offer     offer  // for the rows that are selected
-	All       offer  // for all that match
-	Cursor    string // of the next page; "" = there is none
+	// Unknown is the id that was looked for, where no node has such a task in memory; "" = one has, or it is no id.
+	Unknown events.TaskID
+	Fields  []filterField
+	Filters int // fields that are set
+	Columns []column
+	Tasks   []task.Task
+	Query   url.Values
+	Offer   offer  // for the rows that are selected
+	All     offer  // for all that match
+	Cursor  string // of the next page; "" = there is none
 	// Statuses counts the tasks of the behavior of the filter, or all; nil = they are not known.
 	Statuses []statusCount
 	Partial  bool // they count the newest tasks alone
@@ -108,6 +110,9 @@ func (u *UI) listTasks(c *api.Call) error {
 	finding.Wait()
 	if found != "" {
 		return c.Redirect(l.TaskAt(found))
+	}
+	if p, refused := errors.AsType[*problem.Problem](notFound); refused && p.Type == problem.NotFound {
+		body.Unknown, notFound = events.TaskID(body.Find), nil
 	}
 	if err := l.miss("task "+body.Find, notFound); err != nil {
 		return err
@@ -173,7 +178,11 @@ func (l *look) tasks(query url.Values, find string) (page api.TaskPage, wrong *p
 	case ask.Get("affinity-prefix") != "":
 		return page, fieldProblem("find", "want it or affinity-prefix, not both"), nil
 	case strings.Contains(find, "/"): // no affinity begins so
-		return page, fieldProblem("find", "there is no task "+find), nil
+		text := "there is no task " + find
+		if events.TaskID(find).Validate() == nil { // it may have been forgotten
+			text = "no node has a task " + find + " in memory"
+		}
+		return page, fieldProblem("find", text), nil
 	default:
 		ask.Set("affinity-prefix", find)
 	}
@@ -188,7 +197,8 @@ func (l *look) tasks(query url.Values, find string) (page api.TaskPage, wrong *p
 	return page, p, nil
 }
 
-// find returns the id that a text is, if there is such a task.
+// find returns the id that a text is, if some node has such a task in memory; "" = it is no id. It does not search the
+// journal, since a page that refreshes itself would do so again and again.
 func (l *look) find(text string) (events.TaskID, error) {
 	id := events.TaskID(text)
 	if text == "" || id.Validate() != nil {
@@ -196,9 +206,6 @@ func (l *look) find(text string) (events.TaskID, error) {
 	}
 	var t task.Task
 	err := l.get("/v1/tasks/"+pathOf(id), &t)
-	if p, refused := errors.AsType[*problem.Problem](err); refused && p.Type == problem.NotFound {
-		return "", nil
-	}
 	return t.ID, err
 }
 

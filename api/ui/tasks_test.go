@@ -33,7 +33,8 @@ func TestTasks_TheSearchBoxSaysWhatIsWrongWithIt(t *testing.T) {
 	s := serve(t)
 	s.submit("noop", "a/1", "{}")
 	for query, says := range map[string]string{
-		"find=a%2F99":                      "there is no task a/99",
+		"find=a%2F99":                      "no node has a task a/99 in memory",
+		"find=a%2Fb%2Fc":                   "there is no task a/b/c",
 		"find=a&affinity-prefix=a":         "want it or affinity-prefix, not both",
 		"find=" + strings.Repeat("x", 200): "",
 	} {
