@@ -23,7 +23,7 @@ type frame struct {
 	Title   string
 	Section string // of the navigation, that the page is of
 	Version string
-	Address string // of the page, with its query
+	Address string // of the page, with its query; of the answer to a form a page that one can go on from
 	Zone    *time.Location
 	ZoneSet bool         // somebody has chosen it
 	By      *token.Token // who looks; nil = nobody has logged in
@@ -81,10 +81,14 @@ func (f *frame) With(part any) *frame {
 }
 
 func (u *UI) frameOf(r *http.Request, by *token.Token, title string) *frame {
+	address := r.URL.RequestURI()
+	if r.Method == http.MethodPost { // it takes a form alone
+		address = Root
+	}
 	return &frame{
 		Title:   title,
 		Version: u.cfg.Version,
-		Address: r.URL.RequestURI(),
+		Address: address,
 		Zone:    u.zoneOf(r),
 		ZoneSet: u.cookie(r, zoneCookie) != "",
 		By:      by,

@@ -91,7 +91,9 @@ func (u *UI) login(c *api.Call) error {
 		body.Why = "No token has this secret."
 	}
 	if cookie == "" {
-		page, err := render("login", u.look(c, "", "Log in").frame, body)
+		l := u.look(c, "", "Log in")
+		l.Address = Root + "login"
+		page, err := render("login", l.frame, body)
 		if err != nil {
 			return err
 		}

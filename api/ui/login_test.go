@@ -3,6 +3,7 @@ package ui_test
 import (
 	"context"
 	"crypto/tls"
+	"html"
 	"net"
 	"net/http"
 	"net/http/httptest"
@@ -272,5 +273,39 @@ func TestZone_IsKeptForThoseWithoutJavaScript(t *testing.T) {
 	s.want(s.get("viewer", "/ui/tasks/a", "Cookie", cookieOf(got)), 200, when.In(zone).Format("2006-01-02 15:04:05 MST"), exact)
 	for _, wrong := range []string{"Nowhere/Land", "../etc/passwd", "Local"} {
 		s.want(s.send("", "POST", "/ui/zone", url.Values{"zone": {wrong}}), 400, "want a name such as Europe/Berlin")
+	}
+}
+
+// Who chooses a zone on the answer to a form is led to a page that there is: the address of the form takes forms alone.
+func TestZone_IsChosenOnAnyAnswerToAForm(t *testing.T) {
+	s := serve(t)
+	s.begin("sleep", "a", `{"duration":"1h"}`)
+	pages := 0
+	for _, r := range s.routes() {
+		if r.Method != http.MethodPost {
+			continue
+		}
+		name := r.Method + " " + r.Pattern
+		forms := []url.Values{nil, {"token": {"wrong"}}, {"name": {"a", "b"}, "verb": {"pause"}}}
+		if form := formOf(name, "a"); form != nil {
+			forms = append(forms, form)
+		}
+		for _, form := range forms {
+			got := s.send("admin", r.Method, pathOf(r, "a"), form)
+			i := strings.LastIndex(got.text, `name="next" value="`) // that of the end of the page
+			if i < 0 {
+				continue
+			}
+			pages++
+			next := html.UnescapeString(between(got.text[i:], `name="next" value="`))
+			chosen := s.want(s.send("admin", "POST", "/ui/zone", url.Values{"zone": {"UTC"}, "next": {next}}), 303)
+			to := chosen.header.Get("Location")
+			if led := s.get("admin", to); led.status != 200 {
+				t.Errorf("%s with %v leads to %s: %d", name, form, to, led.status)
+			}
+		}
+	}
+	if pages < 10 {
+		t.Errorf("%d answers to forms are pages", pages)
 	}
 }

@@ -72,9 +72,6 @@ func (u *UI) refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) 
 		return
 	}
 	f := u.frameOf(r, u.callerOf(r), p.Title)
-	if r.Method == http.MethodPost { // the address takes a form alone
-		f.Address = Root
-	}
 	page, err := render("problem", f, p)
 	if err != nil {
 		page = []byte(p.Error())
