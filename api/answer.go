@@ -68,7 +68,7 @@ func (c *Call) JSON(status int, v any) error {
 		return fmt.Errorf("answer: %w", err)
 	}
 	data = append(data, '\n')
-	done, err := c.made(len(data))
+	done, err := c.made(c.ctx, len(data))
 	if err != nil {
 		return err
 	}
@@ -92,14 +92,15 @@ func (c *Call) begin(status int) {
 	c.w.WriteHeader(status)
 }
 
-// made takes the bytes of an answer from the budgets until done, and gives back the place of the request. A request
-// keeps its place while it waits for bytes, so that no more answers are made than may be written.
-func (c *Call) made(size int) (done func(), err error) {
+// made takes the bytes of an answer from the budgets until done, and gives back the place of the request. It waits for
+// them until the context ends. A request keeps its place meanwhile, so that no more answers are made than may be
+// written.
+func (c *Call) made(ctx context.Context, size int) (done func(), err error) {
 	if size <= smallAnswer || c.caller == nil {
 		c.leave()
 		return func() {}, nil
 	}
-	ctx, cancel := context.WithTimeout(c.ctx, answerWithin)
+	ctx, cancel := context.WithTimeout(ctx, answerWithin)
 	defer cancel()
 	n := min(int64(size), maxAnswers/parts)
 	if take(ctx, n, c.caller.budgets.answers, c.shared.budgets.answers) != nil {

@@ -31,7 +31,7 @@ func asking(c *api.Config, handler func(ctx context.Context, inside *api.Client)
 			if err := handler(c.Context(), c.Client()); err != nil {
 				return err
 			}
-			return c.HTML(http.StatusOK, []byte("done"))
+			return c.HTML(c.Context(), http.StatusOK, []byte("done"))
 		},
 	})
 }

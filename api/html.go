@@ -1,6 +1,7 @@
 package api
 
 import (
+	"context"
 	"crypto/sha256"
 	"encoding/hex"
 	"net/http"
@@ -10,16 +11,19 @@ import (
 	"taskledger/api/problem"
 )
 
-// HTML answers with a page. A browser that has the same page already is told so, without it.
-func (c *Call) HTML(status int, page []byte) error {
-	return c.text(status, "text/html; charset=utf-8", page)
+// HTML answers with a page. A browser that has the same page already is told so, without it. A large page waits for the
+// bytes that it may take until the context ends.
+func (c *Call) HTML(ctx context.Context, status int, page []byte) error {
+	return c.text(ctx, status, "text/html; charset=utf-8", page)
 }
 
 // Asset answers with a file that pages load.
-func (c *Call) Asset(media string, data []byte) error { return c.text(http.StatusOK, media, data) }
+func (c *Call) Asset(media string, data []byte) error {
+	return c.text(c.ctx, http.StatusOK, media, data)
+}
 
 // text answers with a text that a browser may keep. Its ETag is made of the text.
-func (c *Call) text(status int, media string, text []byte) error {
+func (c *Call) text(ctx context.Context, status int, media string, text []byte) error {
 	h := c.w.Header()
 	h.Set("Content-Type", media)
 	if status == http.StatusOK && c.r.Method != http.MethodPost {
@@ -31,7 +35,7 @@ func (c *Call) text(status int, media string, text []byte) error {
 			return nil
 		}
 	}
-	done, err := c.made(len(text))
+	done, err := c.made(ctx, len(text))
 	if err != nil {
 		return err
 	}
@@ -45,7 +49,7 @@ func (c *Call) text(status int, media string, text []byte) error {
 // RefuseHTML answers with a page that says why a form was refused, which counts as a refusal of that type.
 func (c *Call) RefuseHTML(is problem.Type, page []byte) error {
 	measured.Of(c.w).Refused = is
-	return c.HTML(problem.New(is, "").Status, page)
+	return c.HTML(c.ctx, problem.New(is, "").Status, page)
 }
 
 // Redirect has a browser that sent a form ask for another page.

@@ -46,7 +46,7 @@ func pages(c *api.Config) {
 		Query:   []api.Param{{Name: "say"}, {Name: "column"}},
 		Many:    []string{"column"},
 		Serve: func(c *api.Call) error {
-			return c.HTML(http.StatusOK, []byte("<p>"+c.Param("say")+c.Token().Name))
+			return c.HTML(c.Context(), http.StatusOK, []byte("<p>"+c.Param("say")+c.Token().Name))
 		},
 	}, api.Route{
 		Method:  "POST",
@@ -228,7 +228,7 @@ func TestPages_ThatAreLargeTakeTheirPlaceWhenTheyAreMade(t *testing.T) {
 				}
 				entered <- struct{}{}
 				<-made
-				return c.HTML(http.StatusOK, []byte("<p>large"))
+				return c.HTML(c.Context(), http.StatusOK, []byte("<p>large"))
 			},
 		})
 	})

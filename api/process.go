@@ -57,7 +57,7 @@ func (p *page) WriteHeader(status int) { p.status = status }
 
 // Write implements http.ResponseWriter.
 func (p *page) Write(data []byte) (int, error) {
-	done, err := p.call.made(len(data))
+	done, err := p.call.made(p.call.ctx, len(data))
 	if err != nil {
 		p.err = err
 		return 0, err

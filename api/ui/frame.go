@@ -174,7 +174,8 @@ func (l *look) misses(what string, err error) {
 // show answers with the page of a name.
 func (l *look) show(name string, body any) error { return l.showAs(http.StatusOK, name, body) }
 
-// showAs answers with the page of a name and a status.
+// showAs answers with the page of a name and a status. It waits for a place, and for the bytes of a large page, until
+// the time of the page is over.
 func (l *look) showAs(status int, name string, body any) error {
 	ctx, cancel := context.WithDeadline(l.call.Context(), l.until.Add(placeWithin))
 	defer cancel()
@@ -185,7 +186,7 @@ func (l *look) showAs(status int, name string, body any) error {
 	if err != nil {
 		return fmt.Errorf("make the page %s: %w", name, err)
 	}
-	return l.call.HTML(status, page)
+	return l.call.HTML(ctx, status, page)
 }
 
 //go:embed templates

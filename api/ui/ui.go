@@ -21,7 +21,7 @@ const Root = "/ui/"
 // pageWithin is the default of Config.Within: a page is to be there within five seconds, whoever does not answer.
 const pageWithin = 4 * time.Second
 
-// placeWithin bounds how long a large page waits for its place beyond Config.Within.
+// placeWithin bounds how long a large page waits for its place and its bytes beyond Config.Within.
 const placeWithin = 500 * time.Millisecond
 
 // Config holds the parts of a dashboard.
