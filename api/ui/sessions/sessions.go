@@ -60,19 +60,24 @@ func (s *Sessions) Secret(cookie string) string {
 	s.mu.Lock()
 	secret := s.sessions.use(cookie, s.now())
 	s.mu.Unlock()
+	return s.held(cookie, secret)
+}
+
+// Look returns the same as Secret, and ends the same session, but does not count as a use of it.
+func (s *Sessions) Look(cookie string) (secret string) {
+	s.mu.Lock()
+	if e := s.sessions.find(cookie, s.now()); e != nil {
+		secret = e.secret
+	}
+	s.mu.Unlock()
+	return s.held(cookie, secret)
+}
+
+// held returns the secret of a session, if somebody has it; otherwise it ends the session.
+func (s *Sessions) held(cookie, secret string) string {
 	if secret != "" && s.tokens.Find(secret) == nil {
 		s.End(cookie)
 		return ""
-	}
-	return secret
-}
-
-// Look returns the same as Secret, but does not count as a use of the session.
-func (s *Sessions) Look(cookie string) (secret string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if e := s.sessions.find(cookie, s.now()); e != nil {
-		secret = e.secret
 	}
 	return secret
 }

@@ -57,14 +57,32 @@ func TestSession_LastsWhileItIsUsedAndEndsByLogout(t *testing.T) {
 
 func TestSession_OfARevokedTokenHasEndedThoughTheTokenComesBack(t *testing.T) {
 	s, _, all := begin()
-	cookie := s.Begin("a-1")
-	all.revoked["a-1"] = true
-	if s.Secret(cookie) != "" || s.Len() != 0 {
-		t.Error("it has not ended with its token")
+	for name, ask := range map[string]func(cookie string) string{"used": s.Secret, "looked at": s.Look} {
+		cookie := s.Begin("a-1")
+		if ask(cookie) != "a-1" {
+			t.Errorf("%s: it has ended before its token", name)
+		}
+		all.revoked["a-1"] = true
+		if ask(cookie) != "" || s.Len() != 0 {
+			t.Errorf("%s: it has not ended with its token", name)
+		}
+		delete(all.revoked, "a-1")
+		if s.Secret(cookie) != "" || s.Look(cookie) != "" {
+			t.Errorf("%s: it has come back", name)
+		}
 	}
-	delete(all.revoked, "a-1")
-	if s.Secret(cookie) != "" {
-		t.Error("it has come back")
+}
+
+func TestSession_IsNotUsedByALook(t *testing.T) {
+	s, c, _ := begin()
+	cookie := s.Begin("a-1")
+	c.at = c.at.Add(sessions.Idle - time.Second)
+	if s.Look(cookie) != "a-1" {
+		t.Error("it has ended too early")
+	}
+	c.at = c.at.Add(time.Second)
+	if s.Look(cookie) != "" || s.Secret(cookie) != "" {
+		t.Error("a look has made it last longer")
 	}
 }
 
