@@ -3,6 +3,7 @@ package ui
 import (
 	"bytes"
 	"fmt"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
@@ -28,7 +29,7 @@ func visible(page []byte) []byte {
 		case bytes.HasPrefix(page, []byte("\r\n")), !unseen(r):
 			shown = append(shown, page[:size]...)
 		case !tag && !area:
-			shown = fmt.Appendf(shown, escapeOf(r), r)
+			shown = appendEscape(shown, r)
 		case r < ' ' && r != '\r' || r == 0x7f:
 			shown = fmt.Appendf(shown, "&#%d;", r)
 		default:
@@ -39,25 +40,32 @@ func visible(page []byte) []byte {
 	return shown
 }
 
-// unseen reports whether a character is one of control, or turns the direction of text. Letters of a script that is
-// written from right to left are none.
+// unseen reports whether a character is one of control, turns the direction of text, or is nothing that anybody sees.
+// Letters of a script that is written from right to left are none, nor are U+200C and U+200D, which belong to the
+// letters and emoji that they join, and the selectors of variants.
 func unseen(r rune) bool {
 	switch {
 	case r == '\n', r == '\t':
 		return false
-	case r < ' ', r >= 0x7f && r <= 0x9f:
+	case r < ' ', r >= 0x7f && r <= 0x9f, r == 0xad: // a soft hyphen
 		return true
 	case r < 0x61c:
 		return false
 	}
-	return r == 0x61c || r == 0x200e || r == 0x200f || r == 0xfeff ||
-		r >= 0x202a && r <= 0x202e || r >= 0x2066 && r <= 0x2069
+	return r == 0x61c || r == 0x180e || r == 0x200b || r == 0x200e || r == 0x200f || r == 0xfeff ||
+		r >= 0x2028 && r <= 0x202e || // separators of lines and paragraphs, embeddings and overrides
+		r >= 0x2060 && r <= 0x206f || // invisible operators, isolates, and controls that are no longer used
+		r >= 0xe0000 && r <= 0xe007f // tags
 }
 
-// escapeOf returns the form in which a character is written. No string of JSON holds one below U+0020.
-func escapeOf(r rune) string {
+// appendEscape appends the form in which a character is written. No string of JSON holds one below U+0020; one above
+// U+FFFF has two escapes there.
+func appendEscape(to []byte, r rune) []byte {
 	if r < ' ' {
-		return `\x%02x`
+		return fmt.Appendf(to, `\x%02x`, r)
 	}
-	return `\u%04x`
+	for _, unit := range utf16.AppendRune(nil, r) {
+		to = fmt.Appendf(to, `\u%04x`, unit)
+	}
+	return to
 }

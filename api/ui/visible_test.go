@@ -33,6 +33,10 @@ func TestPages_WriteCharactersThatNobodySees(t *testing.T) {
 		"overrides":  {"\u202a\u202b\u202c\u202d\u202e\u202f", `\u202a\u202b\u202c\u202d\u202e` + "\u202f"},
 		"isolates":   {"\u2066\u2067\u2068\u2069", `\u2066\u2067\u2068\u2069`},
 		"directions": {"\u200e\u200f\u061c", `\u200e\u200f\u061c`},
+		"spaces":     {"\u200b\u180e\u2060a\u00adb\u2028\u2029", `\u200b\u180e\u2060a\u00adb\u2028\u2029`},
+		"operators":  {"\u2061\u2062\u2063\u2064\u206a\u206f", `\u2061\u2062\u2063\u2064\u206a\u206f`},
+		"tags":       {"\U000e0001\U000e0041\U000e007f", `\udb40\udc01\udb40\udc41\udb40\udc7f`},
+		"joiners":    {"می\u200cخواهم 👩\u200d🚒\ufe0f", "می\u200cخواهم 👩\u200d🚒\ufe0f"},
 		"letters":    {letters, letters},
 		"written":    {`\u202e`, `\u202e`},
 	} {
@@ -48,7 +52,8 @@ func TestPages_WriteCharactersThatNobodySees(t *testing.T) {
 		if is := textOf(t, got.text, `aria-label="Error"`, "</section>"); !strings.Contains(is, c.shown) {
 			t.Errorf("%s: the text is %q, want %q", id, is, c.shown)
 		}
-		for _, r := range "\x07\x0b\x0c\x1b\x7f\u0080\u0085\u009f\u061c\u200e\u200f\u202a\u202c\u202e\u2066\u2069\ufeff" {
+		for _, r := range "\x07\x0b\x0c\x1b\x7f\u0080\u0085\u009f\u061c\u200e\u200f\u202a\u202c\u202e\u2066\u2069\ufeff" +
+			"\u00ad\u180e\u200b\u2028\u2029\u2060\u2061\u2064\u206a\u206f\U000e0001\U000e0041\U000e007f" {
 			s.wantNot(got, string(r))
 		}
 		form := s.want(s.get("submitter", "/ui/submit?like="+id), 200)
