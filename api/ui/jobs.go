@@ -311,8 +311,9 @@ func (u *UI) showJob(c *api.Call) error {
 }
 
 func noJob() error {
-	return problem.New(problem.NotFound, "this node knows of no such change of yours: it is kept by the node that runs it, "+
-		"for an hour after its end, and ends with it. The history of each task tells whether it was changed")
+	return problem.New(problem.NotFound, "this node knows of no such change of yours: the node that runs it keeps it for "+
+		"an hour after its end, as long as fewer than 20 of yours and 200 in all follow, and ends it with itself. "+
+		"The history of each task tells whether it was changed")
 }
 
 func (u *UI) stopJob(c *api.Call) error {
