@@ -101,15 +101,9 @@ func (s *stage) runAll(ctx context.Context, all []job) (red int) {
 		wg.Go(func() {
 			l := &lane{stage: s, windows: map[windowOf]*tab{}}
 			defer l.close()
-			for j, more := q.take(); more && ctx.Err() == nil; j, more = q.take() {
-				began := time.Now()
-				err := j.run(l)
-				took := time.Since(began).Seconds()
-				if err != nil {
+			for j, more := q.take(); more; j, more = q.take() {
+				if ctx.Err() == nil && !l.runs(j) { // what is left then ends without a run
 					reds[i]++
-					fmt.Printf("red after %.1f s: %s: %s\n", took, j.name, err)
-				} else {
-					fmt.Printf("green after %.1f s: %s\n", took, j.name)
 				}
 				q.end(j)
 			}
@@ -120,4 +114,17 @@ func (s *stage) runAll(ctx context.Context, all []job) (red int) {
 		red += n
 	}
 	return red
+}
+
+// runs runs a check, says what it came to, and reports whether it is green.
+func (l *lane) runs(j job) bool {
+	began := time.Now()
+	err := j.run(l)
+	took := time.Since(began).Seconds()
+	if err != nil {
+		fmt.Printf("red after %.1f s: %s: %s\n", took, j.name, err)
+		return false
+	}
+	fmt.Printf("green after %.1f s: %s\n", took, j.name)
+	return true
 }
