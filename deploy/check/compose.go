@@ -3,6 +3,7 @@ package main
 import (
 	"bufio"
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"os/exec"
@@ -80,6 +81,7 @@ func (w *world) composed(ctx context.Context) (servers, nodes []*process, err er
 		case "taskledger":
 			p.args = slices.Concat(w.image.entrypoint, service.Command)
 			p.env, p.dir = slices.Clone(w.image.env), w.image.dir
+			p.probes = []probe{w.image.health}
 			p.user, p.group = w.image.user, w.image.user
 			if err := w.image.lay(p.root, filepath.Join(w.bin, "taskledger")); err != nil {
 				return nil, nil, err
@@ -129,11 +131,14 @@ func (w *world) compose(p *process, service *types.ServiceConfig) error {
 		}
 	}
 	if service.StopGracePeriod == nil {
-		return fmt.Errorf("it names no stop_grace_period")
+		return errors.New("it names no stop_grace_period")
 	}
 	p.stop = time.Duration(*service.StopGracePeriod)
 	if check := service.HealthCheck; check != nil {
-		asks := probe{}
+		asks, err := probeOf(check)
+		if err != nil {
+			return err
+		}
 		for _, word := range check.Test[1:] { // behind CMD
 			word, err := w.addresses.replaced(p.name, word)
 			if err != nil {
@@ -144,4 +149,20 @@ func (w *world) compose(p *process, service *types.ServiceConfig) error {
 		p.probes = append(p.probes, asks)
 	}
 	return nil
+}
+
+// probeOf is a probe with the times of a health check.
+func probeOf(check *types.HealthCheckConfig) (probe, error) {
+	if check.Interval == nil || check.Timeout == nil || check.StartPeriod == nil {
+		return probe{}, errors.New("its healthcheck wants interval, timeout and start_period")
+	}
+	if check.StartInterval != nil {
+		return probe{}, errors.New("nothing here uses the start_interval of its healthcheck")
+	}
+	retries := uint64(defaultRetries)
+	if check.Retries != nil {
+		retries = *check.Retries
+	}
+	start, interval := time.Duration(*check.StartPeriod), time.Duration(*check.Interval)
+	return probe{timeout: time.Duration(*check.Timeout), within: start + time.Duration(retries)*interval}, nil
 }

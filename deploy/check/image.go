@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"flag"
 	"fmt"
 	"io"
 	"os"
@@ -11,18 +12,19 @@ import (
 	"path/filepath"
 	"strconv"
 	"strings"
+	"time"
 )
 
 // image holds the instructions of the Dockerfile that concern its processes.
 type image struct {
 	entrypoint []string
 	command    []string
-	health     []string
 	env        []string // NAME=value
 	user       int      // and their group
 	dir        string   // their working directory
 	folders    []string // those that the user owns
 	program    string   // path of the program of `make image`
+	health     probe
 }
 
 // readImage reads the instructions that the Dockerfile has; one that it does not know is an error.
@@ -70,12 +72,32 @@ func (i *image) instruct(name string, words []string, rest string) (err error) {
 	case "CMD":
 		err = json.Unmarshal([]byte(rest), &i.command)
 	case "HEALTHCHECK":
-		_, rest, _ = strings.Cut(rest, " CMD ")
-		err = json.Unmarshal([]byte(rest), &i.health)
+		i.health, err = healthOf(rest)
 	default:
 		err = fmt.Errorf("no such instruction is known here")
 	}
 	return err
+}
+
+// defaultRetries is how often a check of health may fail where it does not say so.
+const defaultRetries = 3
+
+// healthOf reads what follows HEALTHCHECK.
+func healthOf(rest string) (p probe, err error) {
+	options, command, _ := strings.Cut(rest, " CMD ")
+	flags := flag.NewFlagSet("HEALTHCHECK", flag.ContinueOnError)
+	flags.SetOutput(io.Discard)
+	interval, start := flags.Duration("interval", 0, ""), flags.Duration("start-period", 0, "")
+	retries := flags.Int("retries", defaultRetries, "")
+	flags.DurationVar(&p.timeout, "timeout", 0, "")
+	if err := flags.Parse(strings.Fields(options)); err != nil {
+		return p, err
+	}
+	if *interval == 0 || *start == 0 || p.timeout == 0 {
+		return p, errors.New("want --interval, --timeout and --start-period")
+	}
+	p.within = *start + time.Duration(*retries)**interval
+	return p, json.Unmarshal([]byte(command), &p.command)
 }
 
 // lay makes what a process of the image finds.

@@ -188,11 +188,16 @@ func (w *world) probe(p *process, c *corev1.Container) error {
 		return fmt.Errorf("it has no readinessProbe, or no livenessProbe")
 	}
 	for _, is := range []*corev1.Probe{c.StartupProbe, c.ReadinessProbe, c.LivenessProbe} {
-		switch {
-		case is == nil:
-		case is.Exec != nil:
-			p.probes = append(p.probes, probe{command: is.Exec.Command})
-		default:
+		if is == nil {
+			continue
+		}
+		asks, err := timesOf(is, is != c.ReadinessProbe)
+		if err != nil {
+			return err
+		}
+		if is.Exec != nil {
+			asks.command = is.Exec.Command
+		} else {
 			number := is.HTTPGet.Port.IntVal
 			if is.HTTPGet.Port.Type == intstr.String {
 				number = ports[is.HTTPGet.Port.StrVal]
@@ -201,8 +206,25 @@ func (w *world) probe(p *process, c *corev1.Container) error {
 			if err != nil {
 				return err
 			}
-			p.probes = append(p.probes, probe{url: strings.ToLower(string(is.HTTPGet.Scheme)) + "://" + at + is.HTTPGet.Path})
+			asks.url = strings.ToLower(string(is.HTTPGet.Scheme)) + "://" + at + is.HTTPGet.Path
 		}
+		p.probes = append(p.probes, asks)
 	}
 	return nil
+}
+
+// timesOf makes a probe with the times of a kubelet's; one which ends the container has to say how often it may fail.
+func timesOf(is *corev1.Probe, ends bool) (probe, error) {
+	if is.TimeoutSeconds == 0 || is.PeriodSeconds == 0 || ends && is.FailureThreshold == 0 {
+		return probe{}, errors.New("a probe wants timeoutSeconds, periodSeconds and, to end a container, failureThreshold")
+	}
+	if is.InitialDelaySeconds != 0 || is.SuccessThreshold != 0 || is.TerminationGracePeriodSeconds != nil ||
+		!ends && is.FailureThreshold != 0 {
+		return probe{}, errors.New("a probe has a time, or a threshold, that nothing here uses")
+	}
+	asks := probe{timeout: time.Duration(is.TimeoutSeconds) * time.Second, within: patience}
+	if ends {
+		asks.within = time.Duration(is.PeriodSeconds*is.FailureThreshold) * time.Second
+	}
+	return asks, nil
 }

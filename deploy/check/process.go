@@ -18,7 +18,7 @@ import (
 	"time"
 )
 
-// patience bounds how long a process may take until it is ready: a busy machine may need a minute.
+// patience bounds how long a process may take until it is ready where no file says so: a busy machine needs a minute.
 const patience = 3 * time.Minute
 
 // process is one that a file of deploy describes. Its paths are those that it sees itself.
@@ -44,6 +44,8 @@ type process struct {
 type probe struct {
 	command []string
 	url     string
+	timeout time.Duration // an answer that takes longer is none
+	within  time.Duration // whoever asks gives the process up when it did not pass for so long
 }
 
 // command runs a program as the process would.
@@ -94,35 +96,42 @@ func (p *process) layHosts() error {
 	return os.WriteFile(filepath.Join(folder, "hosts"), []byte("127.0.0.1 localhost\n"), 0o644)
 }
 
-// awaitReady waits until all probes pass.
+// awaitReady waits until all probes pass, each within the time that its file gives it.
 func (p *process) awaitReady(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
-	defer cancel()
 	for _, asks := range p.probes {
-		var says error // the probe that was not cut off
-		for {
-			err := p.ask(ctx, asks)
-			if err == nil {
-				break
-			}
-			if ctx.Err() == nil {
-				says = err
-			}
-			select {
-			case <-time.After(200 * time.Millisecond):
-				continue
-			case end := <-p.ended:
-				p.ended <- end
-				return fmt.Errorf("%s has ended: %v\n%s", p.name, end, p.log.Bytes())
-			case <-ctx.Done():
-				return fmt.Errorf("%s is not ready: %w", p.name, says)
-			}
+		if err := p.awaitPass(ctx, asks); err != nil {
+			return err
 		}
 	}
 	return nil
 }
 
+func (p *process) awaitPass(ctx context.Context, asks probe) error {
+	ctx, cancel := context.WithTimeout(ctx, asks.within)
+	defer cancel()
+	var says error // the probe that was not cut off
+	for {
+		err := p.ask(ctx, asks)
+		if err == nil {
+			return nil
+		}
+		if ctx.Err() == nil || says == nil {
+			says = err
+		}
+		select {
+		case <-time.After(200 * time.Millisecond):
+		case end := <-p.ended:
+			p.ended <- end
+			return fmt.Errorf("%s has ended: %v\n%s", p.name, end, p.log.Bytes())
+		case <-ctx.Done():
+			return fmt.Errorf("%s is not ready after %s: %w", p.name, asks.within, says)
+		}
+	}
+}
+
 func (p *process) ask(ctx context.Context, asks probe) error {
+	ctx, cancel := context.WithTimeout(ctx, asks.timeout)
+	defer cancel()
 	if len(asks.command) > 0 {
 		if out, err := p.command(ctx, asks.command).CombinedOutput(); err != nil {
 			return fmt.Errorf("%s: %w: %s", strings.Join(asks.command, " "), err, out)

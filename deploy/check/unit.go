@@ -64,7 +64,8 @@ func (w *world) installed(settings string) (*process, error) {
 		stop:   stop,
 		root:   filepath.Join(w.dir, "unit"),
 	}
-	p.probes = []probe{{command: append([]string{p.args[0], "health"}, p.args[2:]...)}}
+	health := append([]string{p.args[0], "health"}, p.args[2:]...)
+	p.probes = []probe{{command: health, timeout: patience, within: patience}} // the unit has none
 	if err := link(filepath.Join(w.bin, "taskledger"), filepath.Join(p.root, p.args[0])); err != nil {
 		return nil, err
 	}
