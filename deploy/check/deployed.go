@@ -145,11 +145,9 @@ func (w *world) roll(ctx context.Context, nodes []*process) (err error) {
 		return err
 	}
 	defer load.close()
-	loading, stop := context.WithCancel(ctx)
-	done := load.begin(loading)
-	rolled := restartEach(ctx, nodes)
-	stop()
-	<-done
+	end := load.begin(ctx)
+	rolled := w.restartEach(ctx, nodes)
+	end()
 	if err := errors.Join(rolled, load.judge(ctx)); err != nil {
 		return err
 	}
@@ -158,9 +156,12 @@ func (w *world) roll(ctx context.Context, nodes []*process) (err error) {
 	return nil
 }
 
-// restartEach stops and starts one process after the other, each when the one before is ready again.
-func restartEach(ctx context.Context, all []*process) error {
-	for _, p := range all {
+// restartEach stops and starts one node after the other, amid its attempts, each when the one before is ready again.
+func (w *world) restartEach(ctx context.Context, nodes []*process) error {
+	for _, p := range nodes {
+		if err := w.awaitAttempts(ctx, p); err != nil {
+			return err
+		}
 		if err := p.end(); err != nil {
 			return err
 		}

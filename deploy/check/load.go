@@ -4,8 +4,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"time"
 )
@@ -13,6 +15,7 @@ import (
 const (
 	submitters  = 3
 	submitEvery = 50 * time.Millisecond // of each
+	taskTakes   = time.Second           // so that nodes stop amid attempts
 )
 
 // load submits tasks to whichever node takes them. The effect of each task is one request, which load counts itself.
@@ -22,7 +25,7 @@ type load struct {
 	address string // of counter
 
 	mu      sync.Mutex
-	effects map[string]int // by the path of a task
+	effects map[string]int // by the id of a task
 	taken   []string       // ids that a node has acknowledged
 }
 
@@ -40,30 +43,37 @@ func newLoad(doors []*door) (*load, error) {
 
 func (l *load) close() { l.counter.Close() }
 
+// count counts an effect at once, and answers later.
 func (l *load) count(_ http.ResponseWriter, r *http.Request) {
 	l.mu.Lock()
-	defer l.mu.Unlock()
-	l.effects[r.URL.Path]++
+	l.effects[r.URL.Path[1:]]++
+	l.mu.Unlock()
+	select {
+	case <-time.After(taskTakes):
+	case <-r.Context().Done():
+	}
 }
 
-// begin submits until the context ends, and closes done when the last answer is there.
-func (l *load) begin(ctx context.Context) (done chan struct{}) {
+// begin submits until the end that it returns is asked for, which waits until the last task is acknowledged: a submit
+// whose answer was lost is repeated under its id.
+func (l *load) begin(ctx context.Context) (end func()) {
+	loading, stop := context.WithCancel(ctx)
 	var submits sync.WaitGroup
 	for i := range submitters {
 		submits.Go(func() {
-			for n := 0; ctx.Err() == nil; n++ {
+			for n := 0; loading.Err() == nil; n++ {
 				l.submit(ctx, i+n, fmt.Sprintf("rolled-%d-%d", i, n))
-				pause(ctx)
+				pause(loading)
 			}
 		})
 	}
-	done = make(chan struct{})
-	go func() { submits.Wait(); close(done) }()
-	return done
+	return func() { stop(); submits.Wait() }
 }
 
 // submit asks one node after the other until one has taken the task: a node that stops cuts connections off.
 func (l *load) submit(ctx context.Context, first int, id string) {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
 	params := fmt.Sprintf(`{"url":"http://%s/%s"}`, l.address, id)
 	for n := first; ctx.Err() == nil; n++ {
 		if err := l.doors[n%len(l.doors)].submit(ctx, "http", id, params); err == nil {
@@ -87,9 +97,6 @@ func pause(ctx context.Context) {
 func (l *load) judge(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
-	if len(l.taken) == 0 {
-		return errors.New("the nodes have taken no task")
-	}
 	for _, id := range l.taken {
 		if err := l.doors[0].awaitSuccess(ctx, id); err != nil {
 			return err
@@ -97,15 +104,27 @@ func (l *load) judge(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	for _, id := range l.taken {
-		if l.effects["/"+id] == 0 {
-			return fmt.Errorf("task %s is lost: it is SUCCESS and had no effect", id)
+	return compare(l.taken, l.effects)
+}
+
+// compare tells of tasks that were acknowledged and had no effect, or more than one, and of effects of other tasks.
+func compare(taken []string, effects map[string]int) error {
+	if len(taken) == 0 {
+		return errors.New("the nodes have taken no task")
+	}
+	var wrong []error
+	for _, id := range taken {
+		if effects[id] == 0 {
+			wrong = append(wrong, fmt.Errorf("task %s is lost: it is acknowledged and had no effect", id))
 		}
 	}
-	for path, times := range l.effects { // also of tasks whose answer was lost
-		if times != 1 {
-			return fmt.Errorf("task %s had its effect %d times", path[1:], times)
+	for _, id := range slices.Sorted(maps.Keys(effects)) {
+		if effects[id] > 1 {
+			wrong = append(wrong, fmt.Errorf("task %s had its effect %d times", id, effects[id]))
+		}
+		if !slices.Contains(taken, id) {
+			wrong = append(wrong, fmt.Errorf("task %s had an effect, and no node has acknowledged it", id))
 		}
 	}
-	return nil
+	return errors.Join(wrong...)
 }

@@ -8,7 +8,9 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"regexp"
 	"slices"
+	"strconv"
 	"strings"
 
 	"sigs.k8s.io/yaml"
@@ -55,19 +57,47 @@ func (w *world) scrape(ctx context.Context, nodes []*process) error {
 		if at < 0 {
 			return fmt.Errorf("%s is no node", host)
 		}
-		d, err := w.door(nodes[at], host, port)
-		if err != nil {
-			return err
-		}
-		defer d.close()
-		d.token = strings.TrimSpace(string(token))
-		metrics, err := d.call(ctx, http.MethodGet, "/metrics", nil)
+		metrics, err := w.metrics(ctx, nodes[at], port, strings.TrimSpace(string(token)))
 		if err != nil {
 			return fmt.Errorf("%s: %w", target, err)
 		}
-		if !strings.Contains(string(metrics), "\ntaskledger_ready 1\n") {
+		if !strings.Contains(metrics, "\ntaskledger_ready 1\n") {
 			return fmt.Errorf("%s has no taskledger_ready 1", target)
 		}
 	}
 	return nil
+}
+
+// metrics asks a node for its metrics.
+func (w *world) metrics(ctx context.Context, node *process, port, token string) (string, error) {
+	d, err := w.door(node, node.name, port)
+	if err != nil {
+		return "", err
+	}
+	defer d.close()
+	d.token = token
+	text, err := d.call(ctx, http.MethodGet, "/metrics", nil)
+	return string(text), err
+}
+
+var slotsUsed = regexp.MustCompile(`(?m)^taskledger_slots_used (\d+)$`)
+
+// awaitAttempts waits until a node makes two attempts or more: a load that takes its time has them in flight then.
+func (w *world) awaitAttempts(ctx context.Context, node *process) error {
+	ctx, cancel := context.WithTimeout(ctx, patience)
+	defer cancel()
+	for {
+		text, err := w.metrics(ctx, node, "9464", w.token)
+		if err != nil {
+			return fmt.Errorf("await attempts of %s: %w", node.name, err)
+		}
+		found := slotsUsed.FindStringSubmatch(text)
+		if found == nil {
+			return fmt.Errorf("%s has no taskledger_slots_used", node.name)
+		}
+		if used, err := strconv.Atoi(found[1]); err != nil || used > 1 {
+			return err
+		}
+		pause(ctx)
+	}
 }
