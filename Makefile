@@ -56,11 +56,13 @@ proof-%:
 release: # binaries for four systems in dist, with checksums and bills of materials: the same bytes for the same commit
 	go run ./internal/release
 
+# The other format of podman and buildah would leave HEALTHCHECK out.
 image: # taskledger:local of the binary for this machine, by docker, podman or buildah
 	@set -e; dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT; \
 	mkdir -m 1777 "$$dir/tmp"; mkdir -m 700 "$$dir/data"; echo 'taskledger:x:65532:65532::/data:/none' >"$$dir/passwd"; \
 	cp deploy/Dockerfile "$$dir"; cp /etc/ssl/certs/ca-certificates.crt "$$dir"; \
 	CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags='-s -w' -o "$$dir/taskledger" ./cmd/node; \
+	export BUILDAH_FORMAT=docker; \
 	for tool in docker podman buildah; do command -v $$tool >/dev/null && exec $$tool build -t taskledger:local "$$dir"; done; \
 	echo "there is no docker, podman or buildah here"; exit 1
 

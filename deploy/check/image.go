@@ -10,6 +10,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"time"
@@ -139,7 +140,23 @@ func buildImage(ctx context.Context, dir string) error {
 			return err
 		}
 	}
-	return errors.Join(out.Close(), tool(ctx, "buildah", "--storage-driver", "vfs",
-		"--root", filepath.Join(dir, "storage"), "--runroot", filepath.Join(dir, "run"),
-		"build", "--isolation", "chroot", "-t", "taskledger:check", place))
+	if err := out.Close(); err != nil {
+		return err
+	}
+	store := []string{
+		"--storage-driver", "vfs", "--root", filepath.Join(dir, "storage"), "--runroot", filepath.Join(dir, "run"),
+	}
+	const name = "taskledger:check"
+	// The other format knows no HEALTHCHECK.
+	builds := append(slices.Clone(store), "build", "--format", "docker", "--isolation", "chroot", "-t", name, place)
+	if err := tool(ctx, "buildah", builds...); err != nil {
+		return err
+	}
+	const test = "{{.Docker.Config.Healthcheck.Test}}"
+	asks := append(slices.Clone(store), "inspect", "--type", "image", "--format", test, name)
+	text, err := exec.CommandContext(ctx, "buildah", asks...).CombinedOutput()
+	if err != nil || strings.TrimSpace(string(text)) != "[CMD /taskledger health]" {
+		return errors.Join(fmt.Errorf("the image asks for its health by %s", text), err)
+	}
+	return nil
 }
