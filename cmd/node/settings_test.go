@@ -118,6 +118,25 @@ func TestSettings_ThatWouldBeLeftOutAreWrongUsage(t *testing.T) {
 	}
 }
 
+// A misspelt variable would leave a default in its place. What Kubernetes sets for a service of this name is nobody's mistake.
+func TestSettings_AVariableThatIsNoneIsWarnedOf(t *testing.T) {
+	t.Parallel()
+	env := []string{"TASKLEDGER_SLOTZ=3", "TASKLEDGER_SERVICE_HOST=10.0.0.1", "TASKLEDGER_PORT_7400_TCP=tcp://10.0.0.1:7400"}
+	const want = "no setting is named by the variable TASKLEDGER_SLOTZ: is TASKLEDGER_SLOTS meant?\n"
+	dir := t.TempDir()
+	cmd := command(t.Context(), dir, "serve", "--ttl", "3s")
+	cmd.Env = append(cmd.Env, env...)
+	n := start(t, cmd)
+	for who, said := range map[string]string{
+		"a node":        n.stderr.String(),
+		"what asks one": runWith(t, env, "list", "--data", filepath.Join(dir, "taskledger-data")).err,
+	} {
+		if !strings.Contains(said, want) || strings.Count(said, "no setting is named") != 1 {
+			t.Errorf("%s says %q", who, said)
+		}
+	}
+}
+
 // A node remembers in --data which cluster it is of, also where a variable names the etcd.
 func TestSettings_ANodeHasItsDataBesideEtcdOfAVariable(t *testing.T) {
 	t.Parallel()

@@ -63,12 +63,18 @@ func (s *settings) apply(flags *pflag.FlagSet) (err error) {
 // injected matches the variables that Kubernetes sets for a service of the name taskledger.
 var injected = regexp.MustCompile(`_SERVICE_HOST$|_SERVICE_PORT(_[A-Z0-9_]+)?$|_PORT(_[0-9]+_(TCP|UDP|SCTP)(_[A-Z]+)?)?$`)
 
+// named returns the variables that a node reads.
+func (s *settings) named() []string {
+	all := []string{"TASKLEDGER_ETCD_PASSWORD", "TASKLEDGER_NATS_PASSWORD"}
+	for name := range s.known {
+		all = append(all, variableOf(name))
+	}
+	return all
+}
+
 // strange returns the variables of the environment that are named like settings and are none.
 func (s *settings) strange() (all []string) {
-	known := []string{"TASKLEDGER_ETCD_PASSWORD", "TASKLEDGER_NATS_PASSWORD"}
-	for name := range s.known {
-		known = append(known, variableOf(name))
-	}
+	known := s.named()
 	for _, pair := range os.Environ() {
 		name, _, _ := strings.Cut(pair, "=")
 		if !strings.HasPrefix(name, variables+"_") || slices.Contains(known, name) || injected.MatchString(name) {
