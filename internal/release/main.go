@@ -1,6 +1,6 @@
 // Command release builds the binaries of a release into dist, with their checksums and a bill of materials (SPDX 2.3):
 //
-//	go run ./internal/release
+//	go run ./internal/release [SYSTEM/PROCESSOR...]
 //
 // The same commit gives the same bytes in any folder, on any machine with the Go that go.mod names. It is run from the
 // root of the module, in a clone without changes.
@@ -26,19 +26,22 @@ import (
 
 const dist = "dist"
 
-// targets are the systems and processors that binaries are built for.
+// targets are the systems and processors that binaries are built for, unless some are chosen.
 var targets = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64"}
 
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := run(ctx); err != nil {
+	if err := run(ctx, os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}
 }
 
-func run(ctx context.Context) error {
+func run(ctx context.Context, chosen []string) error {
+	if len(chosen) == 0 {
+		chosen = targets
+	}
 	changed, err := git(ctx, "status", "--porcelain")
 	if err == nil && changed != "" {
 		err = fmt.Errorf("a release is of a commit: commit or stash\n%s", changed)
@@ -58,7 +61,7 @@ func run(ctx context.Context) error {
 		return err
 	}
 	var sums bytes.Buffer
-	for _, target := range targets {
+	for _, target := range chosen {
 		path, err := build(ctx, target, commit)
 		if err != nil {
 			return err
