@@ -117,6 +117,14 @@ func buildImage(ctx context.Context, dir string) error {
 		fmt.Println("image: there is no buildah here, so none was built")
 		return nil
 	}
+	store := []string{
+		"--storage-driver", "vfs", "--root", filepath.Join(dir, "storage"), "--runroot", filepath.Join(dir, "run"),
+	}
+	begins := append(slices.Clone(store), "from", "scratch")
+	if text, err := exec.CommandContext(ctx, "buildah", begins...).CombinedOutput(); err != nil {
+		fmt.Printf("image: buildah can begin no image on this machine, so none was built: %v\n%s", err, text)
+		return nil
+	}
 	place := filepath.Join(dir, "image")
 	for _, d := range []string{place, filepath.Join(place, "tmp"), filepath.Join(place, "data")} {
 		if err := os.Mkdir(d, 0o755); err != nil {
@@ -142,9 +150,6 @@ func buildImage(ctx context.Context, dir string) error {
 	}
 	if err := out.Close(); err != nil {
 		return err
-	}
-	store := []string{
-		"--storage-driver", "vfs", "--root", filepath.Join(dir, "storage"), "--runroot", filepath.Join(dir, "run"),
 	}
 	const name = "taskledger:check"
 	// The other format knows no HEALTHCHECK.
