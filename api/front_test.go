@@ -222,8 +222,9 @@ func TestOpenAPI_SaysWhatAnswersAre(t *testing.T) {
 	for _, want := range []string{
 		`"items":{"oneOf":[{"$ref":"#/components/schemas/StoreTask"},{"type":"null"}]}`,
 		`"items":{"oneOf":[{"$ref":"#/components/schemas/OldTask"},{"type":"null"}]}`,
-		`"error":{"oneOf":[{"$ref":"#/components/schemas/OldError"},{"type":"null"}]}`,
-		`"schema":{"oneOf":[{"$ref":"#/components/schemas/Header"},{"$ref":"#/components/schemas/Line"}]}`,
+		`"error":{"description":"Tells which tasks were in the way; it is null where the request was done.",` +
+			`"oneOf":[{"$ref":"#/components/schemas/OldError"},{"type":"null"}]}`,
+		`"contentSchema":{"oneOf":[{"$ref":"#/components/schemas/Header"},{"$ref":"#/components/schemas/Line"}]}`,
 		`"OutcomeError":`,
 		`"TaskError":`,
 	} {

@@ -62,6 +62,10 @@ type Param struct {
 	Name, Does string
 	Is         Value
 	Among      []string // it is one of these; none = of any value
+	// Least and Most bound a whole number; Most = 0: nothing does. Handlers enforce both.
+	Least, Most int64
+	Default     any  // stands for a parameter that is not there; nil = nothing does
+	Required    bool // the handler refuses a request without it
 }
 
 // Value names the type of a parameter, for the OpenAPI document.
@@ -73,6 +77,8 @@ const (
 	Integer       // a whole number
 	Boolean       // true or false
 	Instant       // a time in RFC 3339
+	Period        // a length of time, such as 30s
+	Kinds         // kinds of events, with commas
 )
 
 // Scope says which tasks a route shows, or changes.

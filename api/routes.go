@@ -1,6 +1,7 @@
 package api
 
 import (
+	"math"
 	"net/http"
 	"slices"
 	"strings"
@@ -10,6 +11,7 @@ import (
 	"taskledger/api/view"
 	"taskledger/engine"
 	"taskledger/events"
+	"taskledger/ledger"
 	"taskledger/ledger/exportform"
 	"taskledger/task"
 )
@@ -26,7 +28,7 @@ const (
 
 const lines = "application/x-ndjson"
 
-var waits = Param{Name: "wait", Does: "time to wait for the outcome, such as 30s; 60s at most"}
+var waits = Param{Name: "wait", Does: "Waits so long for the outcome, such as 30s, and 60s at most.", Is: Period}
 
 // routes returns the routes of the engine.
 func routes(client operations.Client, node *process) []Route {
@@ -104,9 +106,15 @@ func (s tasks) routes() []Route {
 			Class:   Poll,
 			Query: []Param{
 				waits,
-				{Name: "forgotten", Does: "true: look in the journal and the archive, too", Is: Boolean},
-				{Name: "at", Does: "as it was at this time, in RFC 3339", Is: Instant},
-				{Name: "seq", Does: "as it was after the event of this number, 1 to 100,000", Is: Integer},
+				{Name: "forgotten", Does: "Looks in the journal and the archive, too.", Is: Boolean},
+				{Name: "at", Does: "Shows the task as it was at this time, in RFC 3339.", Is: Instant},
+				{
+					Name:  "seq",
+					Does:  "Shows the task as it was after the event of this number, 1 to 100,000.",
+					Is:    Integer,
+					Least: 1,
+					Most:  100_000,
+				},
 			},
 			Out:    task.Task{},
 			Status: []int{http.StatusOK, http.StatusAccepted, http.StatusNotModified},
@@ -120,11 +128,16 @@ func (s tasks) routes() []Route {
 			Scope:   OneTask,
 			Large:   true,
 			Query: []Param{
-				{Name: "order", Does: "oldest, or newest first; default oldest", Among: []string{"oldest", "newest"}},
-				{Name: "limit", Does: "most events: 1 to 1,000, default 100", Is: Integer},
-				{Name: "cursor", Does: "that of the page before"},
-				{Name: "states", Does: "true: also the task after each event, oldest first, " +
-					"where at most 100,000 come before the page", Is: Boolean},
+				{
+					Name:    "order",
+					Does:    "Shows the oldest event first, or the newest.",
+					Among:   []string{"oldest", "newest"},
+					Default: "oldest",
+				},
+				limitOf("events", ledger.MaxHistoryPage),
+				{Name: "cursor", Does: "Continues after a page, by the cursor that it has."},
+				{Name: "states", Does: "Shows the task after each event, too, oldest first, " +
+					"where at most 100,000 come before the page.", Is: Boolean},
 			},
 			Out:   HistoryPage{},
 			Serve: s.history,
@@ -220,7 +233,7 @@ func (s behaviors) routes() []Route {
 			Scope:   ItsTasks,
 			Query: []Param{{
 				Name: "behavior",
-				Does: "of this one alone; without it those beyond 500 in a shard are counted together, under the name \"\"",
+				Does: "Counts this behavior alone; without it those beyond 500 in a shard are counted together, without a name.",
 			}},
 			Out:   Behaviors{},
 			Serve: s.list,
@@ -267,7 +280,7 @@ func (s cluster) routes() []Route {
 			Summary: "Show the shards and their owners",
 			Role:    token.Viewer,
 			Scope:   Everything,
-			Query:   []Param{{Name: "figures", Does: "true: also what the owners have committed, in numbers", Is: Boolean}},
+			Query:   []Param{{Name: "figures", Does: "Shows what the owners have committed, too, in numbers.", Is: Boolean}},
 			Out:     Shards{},
 			Serve:   s.shards,
 		},
@@ -294,8 +307,13 @@ func (s journals) routes() []Route {
 			Scope:   ItsTasks,
 			Class:   Stream,
 			Query: []Param{
-				{Name: "task", Does: "id of a task"},
-				{Name: "shard", Does: "or the number of a shard", Is: Integer},
+				{Name: "task", Does: "Names a task, whose history is written."},
+				{
+					Name: "shard",
+					Does: "Numbers a shard, which is written instead of a task.",
+					Is:   Integer,
+					Most: math.MaxUint16,
+				},
 			},
 			Out:   either{exportform.Header{}, exportform.Line{}},
 			Type:  lines,
@@ -309,11 +327,15 @@ func (s journals) routes() []Route {
 			Scope:   ItsTasks,
 			Class:   Stream,
 			Query: []Param{
-				{Name: "from", Does: "events of this time and later, in RFC 3339; of shards that after names it does not count", Is: Instant},
-				{Name: "after", Does: "positions with commas, one of each shard: of that shard the events after it alone"},
-				{Name: "to", Does: "events before this time", Is: Instant},
-				{Name: "behavior", Does: "of tasks of this behavior alone"},
-				{Name: "kind", Does: "kinds with commas, such as Paused,Unpaused: events of these alone"},
+				{
+					Name: "from",
+					Does: "Selects events of this time and later, in RFC 3339, but for shards that after names.",
+					Is:   Instant,
+				},
+				{Name: "after", Does: "Lists positions with commas, one of each shard, of which the events after it are told."},
+				{Name: "to", Does: "Selects events before this time, in RFC 3339.", Is: Instant},
+				{Name: "behavior", Does: "Selects events of tasks of this behavior."},
+				{Name: "kind", Does: "Selects events of these kinds, with commas, such as Paused,Unpaused.", Is: Kinds},
 			},
 			Out:   view.Event{},
 			Type:  lines,
@@ -327,12 +349,29 @@ func (s journals) routes() []Route {
 			Scope:   Everything,
 			Large:   true,
 			Query: []Param{
-				{Name: "shard", Does: "number of the shard", Is: Integer},
-				{Name: "task", Does: "or id of a task: of its shard, and tell where events of the task are"},
-				{Name: "from", Does: "number of the first entry; default 1", Is: Integer},
-				{Name: "limit", Does: "most entries: 0 to 1,000, default 1,000", Is: Integer},
-				{Name: "archive", Does: "true: the entries that the archive has, and no others", Is: Boolean},
-				{Name: "head", Does: "true: also what the owner has committed, with the digest of its state", Is: Boolean},
+				{
+					Name: "shard",
+					Does: "Numbers the shard.",
+					Is:   Integer,
+					Most: math.MaxUint16,
+				},
+				{Name: "task", Does: "Names a task, whose shard is shown, and where events of the task are."},
+				{
+					Name:    "from",
+					Does:    "Numbers the first entry of the page.",
+					Is:      Integer,
+					Least:   1,
+					Default: 1,
+				},
+				{
+					Name:    "limit",
+					Does:    "Limits a page to 0 to 1,000 entries.",
+					Is:      Integer,
+					Most:    maxEntries,
+					Default: maxEntries,
+				},
+				{Name: "archive", Does: "Shows the entries that the archive has, and no others.", Is: Boolean},
+				{Name: "head", Does: "Shows what the owner has committed, too, with the digest of its state.", Is: Boolean},
 			},
 			Out:   JournalPage{},
 			Serve: s.page,
@@ -390,22 +429,34 @@ func (p *process) routes() []Route {
 	}
 }
 
+// limitOf returns the parameter by which a page has 100 rows, or another number up to a thousand.
+func limitOf(what string, most int64) Param {
+	return Param{
+		Name:    "limit",
+		Does:    "Limits a page to 1 to 1,000 " + what + ".",
+		Is:      Integer,
+		Least:   1,
+		Most:    most,
+		Default: 100,
+	}
+}
+
 // listParams returns the parameters of the list of tasks: those of its pages, and the fields of a filter.
 func listParams() []Param {
 	names, does := task.FilterFields()
 	params := []Param{
-		{Name: "limit", Does: "most tasks of a page: 1 to 1,000, default 100", Is: Integer},
-		{Name: "cursor", Does: "cursor of the page before"},
+		limitOf("tasks", 1000),
+		{Name: "cursor", Does: "Continues after a page, by the cursor that it has."},
 	}
 	for i, name := range names {
-		p := Param{Name: name, Does: does[i]}
+		p := Param{Name: name, Does: "Selects tasks by this: " + does[i] + "."}
 		switch {
 		case name == "status":
 			p.Among = statusNames()
 		case name == "substatus":
 			p.Among = task.Substatuses()
 		case name == "work":
-			p.Is = Boolean
+			p.Is, p.Among = Boolean, []string{"true"}
 		case strings.HasSuffix(name, "-from") || strings.HasSuffix(name, "-to"):
 			p.Is = Instant
 		}

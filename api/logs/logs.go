@@ -5,11 +5,13 @@
 package logs
 
 import (
+	"math"
 	"net/http"
 
 	"taskledger/api"
 	"taskledger/api/operations"
 	"taskledger/api/token"
+	"taskledger/tasklog"
 )
 
 // front answers requests.
@@ -19,10 +21,21 @@ type front struct{ logs operations.Logs }
 func Routes(l operations.Logs) []api.Route {
 	f := &front{l}
 	lines := []api.Param{
-		{Name: "start", Does: "lines of this time and later, in RFC 3339", Is: api.Instant},
-		{Name: "end", Does: "lines of this time and earlier, in RFC 3339", Is: api.Instant},
-		{Name: "attempt", Does: "lines of the attempt of this number alone, 1 or more", Is: api.Integer},
-		{Name: "level", Does: "error: only errors, gaps among them; default info: all", Among: []string{"info", "error"}},
+		{Name: "start", Does: "Selects lines of this time and later, in RFC 3339.", Is: api.Instant},
+		{Name: "end", Does: "Selects lines of this time and earlier, in RFC 3339.", Is: api.Instant},
+		{
+			Name:  "attempt",
+			Does:  "Selects lines of the attempt of this number, 1 or more.",
+			Is:    api.Integer,
+			Least: 1,
+			Most:  math.MaxUint32,
+		},
+		{
+			Name:    "level",
+			Does:    "Selects errors alone, gaps among them, or with info all lines.",
+			Among:   []string{"info", "error"},
+			Default: "info",
+		},
 	}
 	return []api.Route{
 		{
@@ -34,9 +47,16 @@ func Routes(l operations.Logs) []api.Route {
 			Class:   api.Poll,
 			Large:   true,
 			Query: append([]api.Param{
-				{Name: "limit", Does: "most lines: 1 to 1,000, default 100", Is: api.Integer},
-				{Name: "cursor", Does: "that of the page before, also of one that reached the end"},
-				{Name: "wait", Does: "time to wait for a line beyond the cursor, such as 30s; 60s at most"},
+				{
+					Name:    "limit",
+					Does:    "Limits a page to 1 to 1,000 lines.",
+					Is:      api.Integer,
+					Least:   1,
+					Most:    tasklog.MaxPageLines,
+					Default: 100,
+				},
+				{Name: "cursor", Does: "Continues after a page, by the cursor that it has, also where it reached the end."},
+				{Name: "wait", Does: "Waits so long for a line beyond the cursor, such as 30s, and 60s at most.", Is: api.Period},
 			}, lines...),
 			Out:   Page{},
 			Serve: f.page,

@@ -57,11 +57,18 @@ func Routes(s operations.Schedules, b operations.Backfills) []api.Route {
 		Scope:   api.ItsTasks,
 		Large:   true,
 		Query: []api.Param{
-			{Name: "after", Does: "name after which the page begins: next of the page before"},
-			{Name: "limit", Does: "most schedules of a page: 1 to 100, default 100", Is: api.Integer},
-			{Name: "prefix", Does: "only schedules whose names begin so"},
-			{Name: "behavior", Does: "only schedules of this behavior"},
-			{Name: "paused", Does: "true: only schedules that are paused", Is: api.Boolean},
+			{Name: "after", Does: "Continues after a schedule, by the member next of the page before."},
+			{
+				Name:    "limit",
+				Does:    "Limits a page to 1 to 100 schedules.",
+				Is:      api.Integer,
+				Least:   1,
+				Most:    maxPage,
+				Default: maxPage,
+			},
+			{Name: "prefix", Does: "Selects schedules whose names begin so."},
+			{Name: "behavior", Does: "Selects schedules of this behavior."},
+			{Name: "paused", Does: "Selects schedules that are paused.", Is: api.Boolean},
 		},
 		Out:   Page{},
 		Serve: f.list,
@@ -71,14 +78,27 @@ func Routes(s operations.Schedules, b operations.Backfills) []api.Route {
 	set := one(http.MethodPut, "", "Make a schedule, or change it", token.Submitter, f.set)
 	set.MaxBody, set.Matched, set.In, set.Out = maxSet, true, schedule.Form{}, Set{}
 	set.Status = []int{http.StatusOK, http.StatusCreated}
-	reason := []api.Param{{Name: "reason", Does: "why, for the history; 256 bytes at most"}}
-	set.Query = append([]api.Param{{Name: "uuids", Does: "true: name its runs by UUIDs, as those of collections", Is: api.Boolean}}, reason...)
+	reason := []api.Param{{Name: "reason", Does: "Gives the reason, for the history, in 256 bytes at most."}}
+	set.Query = append([]api.Param{{Name: "uuids", Does: "Names the runs by UUIDs, as those of collections.", Is: api.Boolean}}, reason...)
 	next := one(http.MethodGet, "/next", "Tell the next ticks", token.Viewer, f.next)
-	next.Query = []api.Param{{Name: "n", Does: "most ticks: 1 to 100, default 10", Is: api.Integer}}
+	next.Query = []api.Param{{
+		Name:    "n",
+		Does:    "Limits the answer to 1 to 100 ticks.",
+		Is:      api.Integer,
+		Least:   1,
+		Most:    100,
+		Default: 10,
+	}}
 	next.Out = Ticks{}
 	run := one(http.MethodPost, "/run", "Make a run now, or share one that has not ended", token.Submitter, f.run)
 	run.Keyed, run.Matched, run.Out, run.Status = true, true, api.Submitted{}, []int{http.StatusAccepted}
-	run.Query = []api.Param{{Name: "priority", Does: "of the run; default: that of the schedule", Is: api.Integer}}
+	run.Query = []api.Param{{
+		Name:  "priority",
+		Does:  "Gives the run a priority instead of that of the schedule.",
+		Is:    api.Integer,
+		Least: 1,
+		Most:  events.MaxPriority,
+	}}
 	fill := one(http.MethodPost, "/backfill", "Give ticks of the past their runs", token.Submitter, f.backfill)
 	fill.MaxBody, fill.Matched, fill.In, fill.Out = maxRange, true, Range{}, Backfill{}
 	pause := steer(http.MethodPost, "/pause", "Keep a schedule from deciding ticks", token.Operator,

@@ -98,7 +98,12 @@ func TestOpenAPI_HasTheRoutesAndTheirErrors(t *testing.T) {
 	var doc struct {
 		Paths map[string]map[string]struct {
 			Parameters []struct{ Name string }
-			Responses  map[string]struct{ Content map[string]any }
+			Responses  map[string]struct {
+				Ref string `json:"$ref"`
+			}
+		}
+		Components struct {
+			Responses map[string]struct{ Content map[string]any }
 		}
 	}
 	if err := json.Unmarshal([]byte(s.get("/openapi.json").text), &doc); err != nil {
@@ -110,11 +115,14 @@ func TestOpenAPI_HasTheRoutesAndTheirErrors(t *testing.T) {
 			continue
 		}
 		op, has := doc.Paths["/store/{name}"+strings.ReplaceAll(path, "...", "")][strings.ToLower(method)]
-		if !has || op.Responses["default"].Content["application/json"] == nil {
-			t.Errorf("%s: %+v", name, op)
+		for _, status := range []string{"4XX", "5XX"} {
+			refused := strings.TrimPrefix(op.Responses[status].Ref, "#/components/responses/")
+			if !has || doc.Components.Responses[refused].Content["application/json"] == nil {
+				t.Errorf("%s, %s: %+v", name, status, op)
+			}
 		}
-		if len(op.Responses) != 2 { // a conflict has the form of every other error
-			t.Errorf("%s: answers %v, want 200 and the default", name, op.Responses)
+		if len(op.Responses) != 3 { // a conflict has the form of every other error
+			t.Errorf("%s: answers %v, want 200, 4XX and 5XX", name, op.Responses)
 		}
 		for _, p := range op.Parameters {
 			if strings.ContainsAny(p.Name, ".{}$") {

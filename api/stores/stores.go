@@ -80,13 +80,13 @@ func Routes(s operations.Stores) []api.Route {
 	}
 	linear := api.Param{
 		Name: "linear",
-		Does: "true: prove that the answer holds all that was changed before it",
+		Does: "Proves that the answer holds all that was changed before it.",
 		Is:   api.Boolean,
 	}
-	limit := api.Param{Name: "limit", Does: "most tasks; 0 = all, which is the default", Is: api.Integer}
-	after := api.Param{Name: "after", Does: "id of the last task that is known: the list begins with the next one"}
-	owned := api.Param{Name: "owned", Does: "yes, true or 1: also tasks that are not available; default no"}
-	group := api.Param{Name: "name", Does: "name of the group, for those that are no segment of a path, as . and .."}
+	limit := api.Param{Name: "limit", Does: "Limits the tasks of the answer; 0 stands for all.", Is: api.Integer}
+	after := api.Param{Name: "after", Does: "Names the last task that is known, after which the list begins."}
+	owned := api.Param{Name: "owned", Does: "Shows tasks that are not available, too.", Is: api.Boolean}
+	group := api.Param{Name: "name", Does: "Names the group, which may be one that is no segment of a path."}
 	all := []api.Route{
 		get("/groups", "List the groups that have tasks", []string{}, f.groups, linear),
 		get("/stats", "Count the tasks of every group", []form.Group{}, f.stats, linear),

@@ -36,19 +36,38 @@ func Routes(runs Runs, schedules Schedules) (all []api.Route) {
 // The parameters that routes have in common.
 var (
 	periodParams = []api.Param{
-		{Name: "start", Does: "those of this time and later, in RFC 3339", Is: api.Instant},
-		{Name: "end", Does: "those of this time and earlier, in RFC 3339", Is: api.Instant},
+		{Name: "start", Does: "Selects what is of this time and later, in RFC 3339.", Is: api.Instant},
+		{Name: "end", Does: "Selects what is of this time and earlier, in RFC 3339.", Is: api.Instant},
 	}
 	pageParams = []api.Param{
-		{Name: "limit", Does: "most of a page, 1 to 1,000; default: all, without pages", Is: api.Integer},
-		{Name: "cursor", Does: "that of the page before"},
+		{
+			Name:  "limit",
+			Does:  "Limits a page to 1 to 1,000; without it the answer has all, without pages.",
+			Is:    api.Integer,
+			Least: 1,
+			Most:  maxLimit,
+		},
+		{Name: "cursor", Does: "Continues after a page, by the cursor that it has."},
 	}
-	statusParams = []api.Param{{Name: "status", Does: "SCHEDULED, RUNNING, FAILED or SUCCESS, in any case"}}
+	statusParams = []api.Param{{
+		Name:  "status",
+		Does:  "Selects runs of this status, in upper or lower case.",
+		Among: []string{"SCHEDULED", "RUNNING", "FAILED", "SUCCESS"},
+	}}
 	sourceParams = []api.Param{
-		{Name: "source", Does: "the source; required"},
-		{Name: "collection", Does: "the collection of the source"},
+		{Name: "source", Does: "Names the source."},
+		{Name: "collection", Does: "Names the collection of the source."},
 	}
 )
+
+// required returns the parameters as those that a request must have.
+func required(params []api.Param) []api.Param {
+	all := slices.Clone(params)
+	for i := range all {
+		all[i].Required = true
+	}
+	return all
+}
 
 // runRoutes returns the routes of runs, below Root.
 func (f *front) runRoutes() []api.Route {
@@ -59,7 +78,7 @@ func (f *front) runRoutes() []api.Route {
 			Summary: "Make a run of a collection, or tell the one that has not ended",
 			Role:    token.Submitter,
 			Keyed:   true,
-			Query:   sourceParams,
+			Query:   required(sourceParams),
 			Out:     Ordered{},
 			Status:  []int{http.StatusCreated, http.StatusOK},
 			Serve:   f.run,
@@ -67,13 +86,14 @@ func (f *front) runRoutes() []api.Route {
 		{
 			Method:  http.MethodGet,
 			Pattern: "/tasks",
-			Summary: "List the runs of a source by when they were created, newest first; start and end are required",
+			Summary: "List the runs of a source by when they were created, newest first",
 			Role:    token.Viewer,
 			Class:   api.Pages,
 			Large:   true,
-			Query:   slices.Concat(sourceParams, periodParams, statusParams, pageParams),
-			Out:     Tasks{},
-			Serve:   f.list,
+			Query: slices.Concat(required(sourceParams[:1]), sourceParams[1:], required(periodParams),
+				statusParams, pageParams),
+			Out:   Tasks{},
+			Serve: f.list,
 		},
 		{
 			Method:  http.MethodGet,

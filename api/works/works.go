@@ -96,15 +96,22 @@ func Routes(w operations.Works) []api.Route {
 	show.Out = progress.Work{}
 	show.Query = []api.Param{{
 		Name: "linear",
-		Does: "true: prove that the answer holds all that was changed before it",
+		Does: "Proves that the answer holds all that was changed before it.",
 		Is:   api.Boolean,
 	}}
 	errs := of(http.MethodGet, "/errors", "Show the failed items of the last run, by bucket, newest first",
 		token.Viewer, f.errors)
 	errs.Large, errs.Out = true, progress.FailurePage{}
 	errs.Query = []api.Param{
-		{Name: "limit", Does: "most buckets of a page: 1 to 100, default 20", Is: api.Integer},
-		{Name: "cursor", Does: "that of the page before; a page with a cursor may have no buckets"},
+		{
+			Name:    "limit",
+			Does:    "Limits a page to 1 to 100 buckets.",
+			Is:      api.Integer,
+			Least:   1,
+			Most:    progress.MaxPage,
+			Default: 20,
+		},
+		{Name: "cursor", Does: "Continues after a page, by the cursor that it has, even where it has no buckets."},
 	}
 	reset := of(http.MethodPost, "/reset", "Forget the run of a work that does not run, or what its counters counted",
 		token.Operator, f.reset)

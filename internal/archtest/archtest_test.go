@@ -121,7 +121,8 @@ engine/embedded      | internal/advertised internal/connection engine task etcds
 engine/enginetest    | api/view engine/local events ledger task | a node for the tests of users: it links no server
 engine/local         | engine store store/memarchive store/membus filestore filestore/filejournal filestore/filearchive filestore/filelogs filestore/journal filestore/memjournal task | a node without servers, in one process
 api/doors            |                                                  | bounds connections of several listeners together
-api                  | api/doors api/measured api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform meter schedule store events task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
+api/fieldtext        |                                                  | a leaf: the sentences by which the OpenAPI document describes fields
+api                  | api/doors api/fieldtext api/measured api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform meter schedule store events task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
 api/apitest          | api/token                                            | the fixture of tests of fronts: a front under test is a handler
 api/measured         | api/problem                                       | what an API tells of its requests: a port
 api/figures          | api/doors api/measured github.com/prometheus/client_golang | tells Prometheus of requests: the API itself knows no Prometheus
