@@ -1,7 +1,7 @@
 // Command documents runs the examples of docs/http-api.md as they stand there, one after the other, in a directory
 // where a node serves, the commands of the guides, the requests of EventNative's scheduler design, and the clients that
-// are generated from the OpenAPI document of the node. It needs curl, python3, node and npm, and is run from the root of
-// the project.
+// are generated from the OpenAPI document of the node, which it lints. It needs curl, python3, node and npm, and is run
+// from the root of the project.
 package main
 
 import (
