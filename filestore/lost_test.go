@@ -324,7 +324,7 @@ func TestLost_IsToldThoughTheMachineStopsAgainWhileItIsRecorded(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			taken := 0
 			for n, through := 1, false; !through; n++ {
-				w, d := build(t)
+				_, d := build(t)
 				d = d.Crash(nothing())
 				var before store.Loss
 				for boot := range 3 { // the last one looks what the others have left
@@ -332,7 +332,7 @@ func TestLost_IsToldThoughTheMachineStopsAgainWhileItIsRecorded(t *testing.T) {
 					if err != nil {
 						t.Fatal(err)
 					}
-					w = own(t, s, 0)
+					w := own(t, s, 0)
 					l := loss(t, s, 0)
 					if boot == 0 && of.given != "" {
 						l = store.Loss{Entry: w.head.Number, Hash: w.last.Hash, Reason: of.given}
