@@ -66,8 +66,12 @@ func TestDeadline_EndsAnAttemptThatRuns(t *testing.T) {
 			t.Errorf("it shows the deadline %s, %v; want %s", is.Deadline.Text(), err, by)
 		}
 		<-r.ctx.Done()
-		if late := time.Since(by); late < 0 || late > time.Second {
-			t.Errorf("its context ended %s after its deadline", late)
+		latest := time.Second
+		if c.bus == nil { // another node than the owner's learns of it by its next roll call
+			latest += 2 * time.Second
+		}
+		if late := time.Since(by); late < 0 || late > latest {
+			t.Errorf("its context ended %s after its deadline, want %s at most", late, latest)
 		}
 		_, err = f.Wait(within(t))
 		if e := failedAs(t, err); e.Code != events.CodeDeadline {
