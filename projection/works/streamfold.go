@@ -197,6 +197,9 @@ func (s *Works) moveHold(of *Work, b *events.HoldMoved) {
 	}
 	h.Done += uint64(b.Done)
 	h.Changes = slices.Clone(h.Changes[b.Done:])
+	if b.Done > 0 { // it gets on: the policy's attempts are those of the change that is the first now
+		h.forgive()
+	}
 }
 
 // endHold forgets a hold, whose task is to be deleted. The work is gone, too, if it leaves an orphan.
@@ -237,8 +240,11 @@ func (s *Works) joinHold(of *Work, t extension.Task) bool {
 	return true
 }
 
-// sawHold learns of an event of the task of a hold.
-func (h *Hold) saw(t extension.Task) { h.Parked, h.Final = t.Suspended, t.Final }
+// saw learns of an event of the task of a hold.
+func (h *Hold) saw(t extension.Task, ev *events.Event) {
+	h.Parked, h.Final = t.Suspended, t.Final
+	h.follow(ev, false)
+}
 
 // leaveHold forgets the task of a hold, which is deleted or forgotten, and with it the hold.
 func (s *Works) leaveHold(id events.TaskID) {

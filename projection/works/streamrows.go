@@ -18,7 +18,8 @@ const heldARow = 32 << 10
 //
 //	streams      [id of the work, token, moved at, open, oldest, told at, [from, changes, from, changes], last hold,
 //	              [partition, simulated ...], [stage, staged]], the last one once a stage has begun
-//	holds        [id of the work, number, life, partition, key, flags, begun, done, attempt of its last change]
+//	holds        [id of the work, number, life, partition, key, flags, begun, done, attempt of its last change,
+//	              [lost, failed]], the last one where an attempt was lost or has failed since a change was processed
 //	heldchanges  [id of the work, number of the hold, [at, data, code, message, attempt ...]]
 //	spentholds   [id of the task, life, orphan]
 //
@@ -162,7 +163,12 @@ func (s *Works) listHolds() (int, func(int, *wire.Writer)) {
 				flags |= 1 << bit
 			}
 		}
-		w.Array(9)
+		tried := is.Tries != Tries{}
+		fields := 9
+		if tried {
+			fields++
+		}
+		w.Array(fields)
 		w.Text(string(is.of))
 		w.Uint(uint64(is.Number))
 		w.Uint(uint64(is.Life))
@@ -172,11 +178,16 @@ func (s *Works) listHolds() (int, func(int, *wire.Writer)) {
 		w.Int(int64(is.Begun))
 		w.Uint(is.Done)
 		w.Uint(uint64(is.Changes[len(is.Changes)-1].Attempt)) // which stands beside that change, too
+		if tried {
+			w.Array(2)
+			w.Uint(uint64(is.Lost))
+			w.Uint(uint64(is.Failed))
+		}
 	}
 }
 
 func (s *Works) readHold(r *wire.Reader) {
-	r.ArrayOf(9)
+	tail := r.ArrayFrom(9)
 	of := s.byParent[events.TaskID(r.Text())]
 	h := &Hold{Number: number(r), Life: events.Ref(r.Uint())}
 	h.Partition, h.Key = number(r), string(r.View())
@@ -186,6 +197,11 @@ func (s *Works) readHold(r *wire.Reader) {
 	}
 	h.Begun, h.Done = events.Millis(r.Int()), r.Uint()
 	r.Uint()
+	if tail > 0 {
+		r.ArrayOf(2)
+		h.Lost, h.Failed = number(r), number(r)
+		r.Skip(tail - 1)
+	}
 	switch {
 	case r.Err() != nil:
 	case of == nil || of.Stream == nil || h.Number == 0 || h.Number > of.Stream.last || h.Life == 0 || flags >= 1<<len(h.flags()):

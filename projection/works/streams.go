@@ -62,6 +62,7 @@ type Hold struct {
 	Parked    bool // its task is suspended
 	Final     bool // its task has ended, and not processed all
 	Begun     events.Millis
+	Tries            // since a change of it was processed
 	Done      uint64 // changes that were processed
 	Changes   []Held // those that are left, in their order
 

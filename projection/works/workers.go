@@ -46,7 +46,7 @@ func (s *Works) saw(t extension.Task, ev *events.Event) {
 	if w, is := s.byWorker[t.ID]; is {
 		s.sawWorker(w.work, w.work.workers[w.number], t, ev)
 	} else if _, h := s.HoldOf(t.ID); h != nil {
-		h.saw(t)
+		h.saw(t, ev)
 	}
 }
 
@@ -97,22 +97,22 @@ func endsRun(ev *events.Event) bool {
 	return false
 }
 
-// follow counts how the attempts of a worker end. anew tells that those before count no more if one does.
-func (w *Worker) follow(ev *events.Event, anew bool) {
+// follow counts how attempts end. anew tells that those before count no more if one does.
+func (t *Tries) follow(ev *events.Event, anew bool) {
 	switch b := ev.Body.(type) {
 	case *events.Lost:
 		if anew {
-			w.forgive()
+			t.forgive()
 		}
-		w.Lost++
+		t.Lost++
 	case *events.Succeeded:
-		w.forgive()
+		t.forgive()
 	case *events.Failed:
 		if anew {
-			w.forgive()
+			t.forgive()
 		}
-		if w.Failed++; b.Run != 0 {
-			w.forgive()
+		if t.Failed++; b.Run != 0 {
+			t.forgive()
 		}
 	}
 }

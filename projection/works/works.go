@@ -126,14 +126,19 @@ type Worker struct {
 	Number uint32
 	ID     events.TaskID
 	Life   events.Ref
-	Active bool   // it has not ended
-	Lost   uint32 // attempts that were lost since a bucket of the work ended
-	Failed uint32 // attempts that failed since then
+	Active bool // it has not ended
+	Tries       // since a bucket of the work ended
 	bytes  int64
 }
 
+// Tries counts attempts of a task since it got on, as its policy does.
+type Tries struct {
+	Lost   uint32
+	Failed uint32
+}
+
 // forgive has attempts count anew.
-func (w *Worker) forgive() { w.Lost, w.Failed = 0, 0 }
+func (t *Tries) forgive() { *t = Tries{} }
 
 // Works are the works of a shard. They are not safe for concurrent use.
 type Works struct {
@@ -210,13 +215,16 @@ func (s *Works) Led(id events.TaskID) (active []events.TaskID) {
 	return active
 }
 
-// Tries implements extension.Crew: it counts since the work got on.
+// Tries implements extension.Crew: it counts since the work, or the hold, got on.
 func (s *Works) Tries(id events.TaskID, now events.Millis) (lost, failed int, of bool) {
 	if len(s.byParent) == 0 {
 		return 0, 0, false
 	}
 	is, number := s.WorkerOf(id)
 	if is == nil {
+		if _, h := s.HoldOf(id); h != nil {
+			return int(h.Lost), int(h.Failed), true
+		}
 		return 0, 0, false
 	}
 	if is.goesOn(number, now) {

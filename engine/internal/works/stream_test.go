@@ -405,6 +405,41 @@ func TestStream_AHoldThatFailsForGoodKeepsItsKeyUntilItIsRetriedOrDeleted(t *tes
 	}
 }
 
+// A key that is busy has its hold go on, and each of its changes may have as many attempts as the policy says.
+func TestStream_TriesOfAHoldCountAnewWithEachChangeThatIsProcessed(t *testing.T) {
+	t.Parallel()
+	w := streamed(t)
+	s := w.record(parent)
+	w.moveTo(s, holds(begins("k", "1")))
+	attempts := w.task(parent).Kind.Policy.MaxAttempts
+	for n := range 2 * attempts {
+		w.moveTo(s, holds(follows("k", fmt.Sprint(n+2))))
+		w.startHold(1, "n-3")
+		h := w.record(hold(1))
+		w.held(h, 0)
+		w.held(h, 1)
+		w.complete(hold(1), command.Failed)
+		if n%10 == 9 {
+			w.startHold(1, "n-4")
+			w.lose("n-4")
+		}
+	}
+	if is := w.task(hold(1)); is.Final() {
+		t.Fatalf("it has ended though each attempt got on: %+v", is.Error)
+	}
+	for n := range attempts - 1 {
+		if w.task(hold(1)).Final() {
+			t.Fatalf("it has ended with %d attempts on one change, want %d", n+1, attempts)
+		}
+		w.startHold(1, "n-3")
+		w.held(w.record(hold(1)), 0)
+		w.complete(hold(1), command.Failed)
+	}
+	if !w.task(hold(1)).Final() {
+		t.Errorf("it goes on after %d attempts on one change", attempts)
+	}
+}
+
 func TestStream_IsStoppedByItsLimitsWithNothingOfTheMoveRecorded(t *testing.T) {
 	t.Parallel()
 	large := func(at string) workledger.Hold {
