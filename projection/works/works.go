@@ -222,10 +222,11 @@ func (s *Works) Tries(id events.TaskID, now events.Millis) (lost, failed int, of
 	}
 	is, number := s.WorkerOf(id)
 	if is == nil {
+		_, gone := s.spent[id]
 		if _, h := s.HoldOf(id); h != nil {
 			return int(h.Lost), int(h.Failed), true
 		}
-		return 0, 0, false
+		return 0, 0, gone
 	}
 	if is.goesOn(number, now) {
 		return 0, 0, true

@@ -16,29 +16,31 @@ type run struct {
 	runs     uint32        // that have ended
 	deadline events.Millis // of the run that is due or under way; 0 = none
 
-	works        bool   // it works on the buckets of a work: attempts count as follows
-	bucketLosses uint32 // since a bucket of its work ended, or its run
-	bucketFailed uint32 // likewise
+	works     bool   // it works on the buckets of a work
+	apart     bool   // it does, or on the changes of a hold: attempts count as follows
+	sinceLost uint32 // attempts that were lost since it got on
+	sinceFail uint32 // attempts that have failed since then
 }
 
-// count takes the attempts of a task that works on buckets which were lost, and which failed, since one ended.
+// count takes the attempts of a task that works on buckets, or on the changes of a hold, which were lost, and which
+// failed, since it got on.
 func (r *run) count(losses, failures int, p *events.Policy) {
-	r.works, r.bucketLosses, r.bucketFailed = true, uint32(losses), uint32(failures)
+	r.apart, r.sinceLost, r.sinceFail = true, uint32(losses), uint32(failures)
 	r.spent = losses >= p.MaxLost
 }
 
 // losses returns how many attempts were lost, as the policy counts them.
 func (r *run) losses() uint32 {
-	if r.works {
-		return r.bucketLosses
+	if r.apart {
+		return r.sinceLost
 	}
 	return r.lost
 }
 
 // tries returns how many attempts have failed, as the policy counts them.
 func (r *run) tries() uint32 {
-	if r.works {
-		return r.bucketFailed
+	if r.apart {
+		return r.sinceFail
 	}
 	return r.failures
 }

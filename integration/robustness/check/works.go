@@ -19,25 +19,31 @@ func (c *checker) applyWork(j *journal, t *task, ev *events.Event) (givenUp []ev
 	}
 	c.checkBrook(j, t, ev)
 	c.count(j, t)
-	if getsOn(ev.Body) {
-		for _, id := range j.works.WorkersOf(ev.Task) {
-			worker := c.task(string(id))
-			c.count(j, worker)
-			worker.countsAnew(ev.Position.Ref.Entry())
-		}
+	for _, id := range getOn(j, ev) {
+		worker := c.task(string(id))
+		c.count(j, worker)
+		worker.countsAnew(ev.Position.Ref.Entry())
 	}
 	return givenUp
 }
 
-// getsOn reports whether a work gets on by an event: attempts count anew.
-func getsOn(body events.Body) bool {
-	switch b := body.(type) {
+// getOn returns the tasks that get on by an event: their attempts count anew.
+func getOn(j *journal, ev *events.Event) []events.TaskID {
+	on := false
+	switch b := ev.Body.(type) {
 	case *events.BucketsMoved:
-		return b.Ended != 0
+		on = b.Ended != 0
 	case *events.TokenMoved:
-		return b.Token != "" || b.Items != (events.ItemCounts{})
+		on = b.Token != "" || b.Items != (events.ItemCounts{})
+	case *events.HoldMoved:
+		if b.Done > 0 {
+			return []events.TaskID{events.HoldID(ev.Task, b.Hold)}
+		}
 	}
-	return false
+	if !on {
+		return nil
+	}
+	return j.works.WorkersOf(ev.Task)
 }
 
 // countsAnew notes that an attempt under way would be told from an entry on that it is the first try: a node that
@@ -86,10 +92,12 @@ func (c *checker) checkSums(j *journal, t *task, b *events.Succeeded, entry uint
 	}
 }
 
-// count takes over, into the state of a task, what counts of its attempts while it works on buckets.
+// count takes over, into the state of a task, what counts of its attempts while it works on buckets, or on the changes
+// of a hold.
 func (c *checker) count(j *journal, t *task) {
 	losses, failures, is := j.works.Counts(events.TaskID(t.id))
 	if s := t.last(); is && s.policy != nil {
+		s.works = s.works || !j.works.HasHold(events.TaskID(t.id))
 		s.count(losses, failures, s.policy)
 	}
 }

@@ -24,7 +24,7 @@ type hand struct {
 	number    uint32        // as such
 	held      *heldFor      // nil = it was made for no hold
 
-	losses   int // since a bucket of its work ended, or its run
+	losses   int // since a bucket of its work ended, a change of its hold was processed, or its run ended
 	failures int // likewise
 }
 
@@ -88,7 +88,9 @@ func (s *Works) follow(t *hand, ev *events.Event) {
 		t.suspended = false
 	}
 	if t.held != nil {
-		t.held.runs = t.attempt != 0
+		if t.held.runs = t.attempt != 0; t.held.gone {
+			t.forgive()
+		}
 	}
 	if of := s.byID[t.id]; of != nil {
 		of.follow(ev)
@@ -198,14 +200,20 @@ func (s *Works) Lose(id events.TaskID) {
 	}
 }
 
-// Counts returns how many attempts of a task that works on buckets were lost, and how many failed, since a bucket of its
-// work ended or its run did; false = it works on none.
+// Counts returns how many attempts were lost, and how many failed, of a task that works on buckets, since a bucket of its
+// work ended or its run did, or of one with the changes of a hold, since one of those was processed; false = it is none.
 func (s *Works) Counts(id events.TaskID) (losses, failures int, is bool) {
 	t := s.tasks[id]
-	if t == nil || s.workOf(t) == nil {
+	if t == nil || s.workOf(t) == nil && t.held == nil {
 		return 0, 0, false
 	}
 	return t.losses, t.failures, true
+}
+
+// HasHold reports whether a task was made for a hold.
+func (s *Works) HasHold(id events.TaskID) bool {
+	t := s.tasks[id]
+	return t != nil && t.held != nil
 }
 
 // WorkersOf returns the tasks that work on the buckets of a task, itself included, in no order.

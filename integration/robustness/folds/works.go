@@ -167,6 +167,9 @@ func (s *Works) judge(t *hand, ev *events.Event) string {
 		return ""
 	}
 	problem := of.apply(ev)
+	if b, moved := ev.Body.(*events.HoldMoved); moved && problem == "" && b.Done > 0 {
+		s.tasks[events.HoldID(ev.Task, b.Hold)].forgive() // it runs
+	}
 	if b, permits := ev.Body.(*events.PermitsGranted); permits && problem == "" {
 		if s.granted == nil {
 			s.granted = map[grant]uint64{}
