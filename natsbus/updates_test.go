@@ -23,6 +23,7 @@ type updates struct {
 	server *testcluster.NATS
 	js     jetstream.JetStream
 	cfg    natsbus.UpdatesConfig
+	gate   gate // of the connections that read the stream
 }
 
 // newUpdates makes a stream on a server of its own.
@@ -59,7 +60,7 @@ func (u *updates) publish(n int) {
 func (u *updates) conn() *nats.Conn {
 	u.t.Helper()
 	conn, err := nats.Connect(u.server.URL, nats.MaxReconnects(-1), nats.ReconnectWait(50*time.Millisecond),
-		nats.ReconnectBufSize(-1))
+		nats.ReconnectBufSize(-1), nats.SetCustomDialer(&u.gate))
 	if err != nil {
 		u.t.Fatal(err)
 	}

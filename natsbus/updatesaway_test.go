@@ -1,7 +1,10 @@
 package natsbus_test
 
 import (
+	"bytes"
 	"errors"
+	"net"
+	"sync"
 	"testing"
 	"time"
 
@@ -121,6 +124,61 @@ func TestUpdates_BegunWithoutNATSReadWhatIsThereOnceItAnswers(t *testing.T) {
 	u.unacknowledged(0)
 }
 
+// gate dials a connection that sends nothing while it is locked.
+type gate struct {
+	sync.RWMutex
+	conn  net.Conn // the one that was dialed last
+	pongs chan struct{}
+}
+
+func (g *gate) Dial(network, address string) (net.Conn, error) {
+	conn, err := net.Dial(network, address)
+	g.conn, g.pongs = conn, make(chan struct{}, 1)
+	return gated{conn, g}, err
+}
+
+type gated struct {
+	net.Conn
+	gate *gate
+}
+
+func (g gated) Write(data []byte) (int, error) {
+	g.gate.RLock()
+	defer g.gate.RUnlock()
+	return g.Conn.Write(data)
+}
+
+func (g gated) Read(data []byte) (int, error) {
+	n, err := g.Conn.Read(data)
+	if bytes.Contains(data[:n], []byte("PONG")) {
+		select {
+		case g.gate.pongs <- struct{}{}:
+		default:
+		}
+	}
+	return n, err
+}
+
+// startJetStream has JetStream answer again. The server writes then what it reads for each request: those before are over
+// once it has answered a ping, and later ones wait.
+func (u *updates) startJetStream() {
+	u.t.Helper()
+	u.gate.Lock()
+	defer u.gate.Unlock()
+	select {
+	case <-u.gate.pongs: // of the connection's beginning
+	default:
+	}
+	if _, err := u.gate.conn.Write([]byte("PING\r\n")); err != nil {
+		u.t.Fatal(err)
+	}
+	receive(u.t, u.gate.pongs)
+	if _, err := u.server.Server().Connz(nil); err != nil { // takes the lock of each connection, as the detector of races sees
+		u.t.Fatal(err)
+	}
+	u.server.StartJetStream()
+}
+
 // The servers stay connected, and JetStream answers nothing, as while it elects a leader: 100 acknowledgements wait for it.
 func TestUpdates_OutliveAJetStreamThatDoesNotAnswerWithoutABusyLoop(t *testing.T) {
 	t.Parallel()
@@ -144,7 +202,7 @@ func TestUpdates_OutliveAJetStreamThatDoesNotAnswerWithoutABusyLoop(t *testing.T
 	if err := s.Progress(t.Context(), feed.Message{Place: 3}); !errors.Is(err, feed.ErrAway) {
 		t.Errorf("progress without JetStream: %v", err)
 	}
-	u.server.StartJetStream()
+	u.startJetStream()
 	u.publish(1)
 	u.wantNext(s, 101)
 	for range 100 {
@@ -186,7 +244,7 @@ func TestUpdates_AskAgainWhereJetStreamTellsOnceThatThereIsNoStream(t *testing.T
 	acked := make(chan error, 1)
 	go func() { acked <- s.Ack(t.Context(), feed.Message{Place: 1}) }()
 	receive(t, told)
-	u.server.StartJetStream()
+	u.startJetStream()
 	if err := receive(t, acked); err != nil {
 		t.Error(err)
 	}
