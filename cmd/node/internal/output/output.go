@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"taskledger/events"
@@ -125,9 +126,11 @@ func (w jsonWriter) Write(text []byte) (int, error) {
 
 // Time writes a time, "-" for none: in local time with its zone, in the form of RFC 3339, so that flags take what a table
 // shows.
-func Time(m events.Millis) string {
+func Time(m events.Millis) string { return timeIn(time.Local, m) }
+
+func timeIn(zone *time.Location, m events.Millis) string {
 	if m == 0 {
 		return "-"
 	}
-	return m.Time().Local().Format("2006-01-02T15:04:05.000Z07:00")
+	return m.Time().In(zone).Format("2006-01-02T15:04:05.000Z07:00")
 }

@@ -82,20 +82,20 @@ func TestCleanJSON_KeepsTheMeaning(t *testing.T) {
 // Flags take RFC 3339, and people paste what a table shows.
 func TestTime_IsLocalWithItsZoneAndTakenByFlags(t *testing.T) {
 	at := time.Date(2026, 11, 26, 19, 35, 37, 356e6, time.UTC)
-	here := time.Local
-	defer func() { time.Local = here }()
 	for zone, want := range map[*time.Location]string{
 		time.UTC:                              "2026-11-26T19:35:37.356Z",
 		time.FixedZone("somewhere", -5*60*60): "2026-11-26T14:35:37.356-05:00",
 	} {
-		time.Local = zone
-		got := output.Time(events.MillisOf(at))
+		got := output.TimeIn(zone, events.MillisOf(at))
 		if got != want {
 			t.Errorf("%s, want %s", got, want)
 		}
 		if read, err := flags.Time("--at", got, flags.Ago); err != nil || !read.Equal(at) {
 			t.Errorf("a flag reads %s as %s, %v", got, read, err)
 		}
+	}
+	if got, want := output.Time(events.MillisOf(at)), output.TimeIn(time.Local, events.MillisOf(at)); got != want {
+		t.Errorf("%s, want the local time, %s", got, want)
 	}
 	if none := output.Time(0); none != "-" {
 		t.Errorf("no time is %q", none)
