@@ -21,7 +21,7 @@ import (
 	"taskledger/api/works"
 )
 
-// document is what a reader of the OpenAPI document has.
+// document holds the parts of the OpenAPI document that tests read.
 type document struct {
 	Paths      map[string]map[string]*operation
 	Components struct {

@@ -232,7 +232,7 @@ func TestOpenAPI_ListsTheValuesOfClosedSets(t *testing.T) {
 		}
 	}
 	for _, verb := range constants(t, "api/operations", "Verb") {
-		if verb != string(operations.Pause) && verb != string(operations.Unpause) { // of a behavior
+		if verb != string(operations.Pause) && verb != string(operations.Unpause) { // those two are for behaviors
 			verbs = append(verbs, verb)
 		}
 	}
@@ -325,7 +325,7 @@ func TestOpenAPI_BoundsNumbersAsTheRoutesDo(t *testing.T) {
 		method, path, _ := strings.Cut(name, " ")
 		at := regexp.MustCompile(`\{[a-z]+\}`).ReplaceAllString(path, "1")
 		for _, p := range op.Parameters {
-			if p.In != "query" || p.Schema.Type != "integer" || path == "/sync/tasks" { // of which no source is there
+			if p.In != "query" || p.Schema.Type != "integer" || path == "/sync/tasks" { // the fixture has no source for it
 				continue
 			}
 			if p.Schema.Minimum == nil {

@@ -226,7 +226,7 @@ func schemaName(t reflect.Type, hint string) string {
 		return "OutcomeError"
 	}
 	switch of := path.Base(t.PkgPath()); {
-	case of == "form": // of a task store
+	case of == "form": // a task store has one
 		return "Store" + name
 	case of == "sync", of == "taskjson":
 		return "Sync" + name

@@ -159,8 +159,8 @@ func (g gated) Read(data []byte) (int, error) {
 	return n, err
 }
 
-// startJetStream has JetStream answer again. The server writes then what it reads for each request: those before are over
-// once it has answered a ping, and later ones wait.
+// startJetStream has JetStream answer again. The server writes then what it reads for each request: those before are
+// over once it has answered a ping, and later ones wait.
 func (u *updates) startJetStream() {
 	u.t.Helper()
 	u.gate.Lock()
@@ -173,7 +173,7 @@ func (u *updates) startJetStream() {
 		u.t.Fatal(err)
 	}
 	receive(u.t, u.gate.pongs)
-	if _, err := u.server.Server().Connz(nil); err != nil { // takes the lock of each connection, as the detector of races sees
+	if _, err := u.server.Server().Connz(nil); err != nil { // it takes the lock of each connection
 		u.t.Fatal(err)
 	}
 	u.server.StartJetStream()

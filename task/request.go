@@ -50,8 +50,9 @@ type SubmitOptions struct {
 	Tags []string
 	// Deadline, up to ten years ahead and not before the task may start, is when the run that the submit
 	// begins fails unless it has ended: with the code "deadline", while it waits as while an attempt runs, whose context
-	// then ends. A failed attempt whose next one would come later is the last, with its own error. An attempt that ends
-	// before the owner of the shard sees that the time has come counts, also where that was away for a while.
+	// then ends, within two seconds where no bus tells its node at once. A failed attempt whose next one would come
+	// later is the last, with its own error. An attempt that ends before the owner of the shard sees that the time has
+	// come counts, also where that was away for a while.
 	//
 	// The deadline is that of one run. Further runs, as by a retry, a repetition or parameters that are merged into a
 	// run that goes on, have none, and a submit that joins a run changes nothing about it. A further run of a task that

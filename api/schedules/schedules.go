@@ -79,7 +79,8 @@ func Routes(s operations.Schedules, b operations.Backfills) []api.Route {
 	set.MaxBody, set.Matched, set.In, set.Out = maxSet, true, schedule.Form{}, Set{}
 	set.Status = []int{http.StatusOK, http.StatusCreated}
 	reason := []api.Param{{Name: "reason", Does: "Gives the reason, for the history, in 256 bytes at most."}}
-	set.Query = append([]api.Param{{Name: "uuids", Does: "Names the runs by UUIDs, as those of collections.", Is: api.Boolean}}, reason...)
+	uuids := api.Param{Name: "uuids", Does: "Names the runs by UUIDs, as those of collections.", Is: api.Boolean}
+	set.Query = append([]api.Param{uuids}, reason...)
 	next := one(http.MethodGet, "/next", "Tell the next ticks", token.Viewer, f.next)
 	next.Query = []api.Param{{
 		Name:    "n",

@@ -23,7 +23,7 @@ type frame struct {
 	Title   string
 	Section string // of the navigation, that the page is of
 	Version string
-	Address string // of the page, with its query; of the answer to a form a page that one can go on from
+	Address string // leads to the page, with its query; from the answer to a form it leads to another page
 	Zone    *time.Location
 	ZoneSet bool         // somebody has chosen it
 	By      *token.Token // who looks; nil = nobody has logged in

@@ -292,7 +292,7 @@ func TestZone_IsChosenOnAnyAnswerToAForm(t *testing.T) {
 		}
 		for _, form := range forms {
 			got := s.send("admin", r.Method, pathOf(r, "a"), form)
-			i := strings.LastIndex(got.text, `name="next" value="`) // that of the end of the page
+			i := strings.LastIndex(got.text, `name="next" value="`) // the last one stands at the end of the page
 			if i < 0 {
 				continue
 			}

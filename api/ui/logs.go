@@ -55,7 +55,7 @@ type logs struct {
 	Cursor  string         `json:"cursor"`
 	More    bool           `json:"more"`
 	Ended   bool           `json:"ended"`
-	Last    bool           // nothing can follow any more, as nobody has the task in memory
+	Last    bool           // tells that nothing follows, since no node has the task in memory
 	From    string         // the cursor of this page
 	Level   string
 	Attempt string

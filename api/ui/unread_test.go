@@ -26,7 +26,7 @@ func (vast) Get(_ context.Context, id events.TaskID) (task.Task, error) {
 
 func (vast) ListPage(context.Context, task.Filter, string) (task.Page, error) {
 	t := task.Task{ID: "a/1", Behavior: "sleep", Status: task.Failure, Substatus: task.SubFinal}
-	t.Error = &events.Error{Code: "quotes", Message: strings.Repeat(`"`, 500)} // which a page writes as &#34;
+	t.Error = &events.Error{Code: "quotes", Message: strings.Repeat(`"`, 500)} // a page writes each as &#34;
 	page := task.Page{Through: true}
 	for range 50 {
 		page.Tasks = append(page.Tasks, t)
@@ -34,7 +34,7 @@ func (vast) ListPage(context.Context, task.Filter, string) (task.Page, error) {
 	return page, nil
 }
 
-// Answers that nobody reads, of the caller or of others, have all bytes: a page does not wait for some beyond its time.
+// Answers that nobody reads take all bytes, and a page waits for some no longer than its time.
 func TestPages_ComeWithinFiveSecondsWhereLargeAnswersTakeAllBytes(t *testing.T) {
 	const path = "/ui/tasks?column=error"
 	for name, takers := range map[string][]string{

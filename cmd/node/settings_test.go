@@ -118,10 +118,15 @@ func TestSettings_ThatWouldBeLeftOutAreWrongUsage(t *testing.T) {
 	}
 }
 
-// A misspelt variable would leave a default in its place. What Kubernetes sets for a service of this name is nobody's mistake.
+// A misspelt variable would leave a default in its place. Kubernetes sets others for a service of this name,
+// which are no mistake.
 func TestSettings_AVariableThatIsNoneIsWarnedOf(t *testing.T) {
 	t.Parallel()
-	env := []string{"TASKLEDGER_SLOTZ=3", "TASKLEDGER_SERVICE_HOST=10.0.0.1", "TASKLEDGER_PORT_7400_TCP=tcp://10.0.0.1:7400"}
+	env := []string{
+		"TASKLEDGER_SLOTZ=3",
+		"TASKLEDGER_SERVICE_HOST=10.0.0.1",
+		"TASKLEDGER_PORT_7400_TCP=tcp://10.0.0.1:7400",
+	}
 	const want = "no setting is named by the variable TASKLEDGER_SLOTZ: is TASKLEDGER_SLOTS meant?\n"
 	dir := t.TempDir()
 	cmd := command(t.Context(), dir, "serve", "--ttl", "3s")

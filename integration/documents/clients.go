@@ -43,7 +43,8 @@ func clients(dir, environment string) error {
 		{"validate it", "npx validate-api openapi.json"},
 		{"lint it", "REDOCLY_TELEMETRY=off npx redocly lint --extends=recommended-strict openapi.json; " +
 			"npx spectral lint --ruleset spectral.json --fail-severity=hint openapi.json"},
-		{"generate a client in Go", "go mod init generated && go get -tool " + ogen + " && go tool ogen --target api --package api openapi.json && go mod tidy"},
+		{"generate a client in Go", "go mod init generated && go get -tool " + ogen +
+			" && go tool ogen --target api --package api openapi.json && go mod tidy"},
 		{"submit and wait in Go", "go run ."},
 		{"generate a client in TypeScript", "npx openapi-ts -i openapi.json -o ts"},
 		{"submit and wait in TypeScript", "npx esbuild client.ts --bundle --platform=node --format=esm --outfile=client.mjs --log-level=warning && node client.mjs"},

@@ -73,7 +73,7 @@ func (s *Sessions) Look(cookie string) (secret string) {
 	return s.held(cookie, secret)
 }
 
-// held returns the secret of a session, if somebody has it; otherwise it ends the session.
+// held returns the secret of a session. It ends the session where nobody has the secret any more.
 func (s *Sessions) held(cookie, secret string) string {
 	if secret != "" && s.tokens.Find(secret) == nil {
 		s.End(cookie)

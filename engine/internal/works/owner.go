@@ -135,7 +135,8 @@ func (o *atOwner) of(work *works.Work) *seen {
 	return o.seen[work.ID]
 }
 
-// recall returns what is remembered of the workers of a work; nil = nothing. What belongs to an earlier life is forgotten.
+// recall returns what is remembered of the workers of a work; nil = nothing. It forgets what belongs to an earlier
+// life.
 func (o *atOwner) recall(work *works.Work) *seen {
 	is := o.seen[work.ID]
 	if is != nil && is.life != work.Life {

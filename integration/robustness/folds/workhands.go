@@ -200,8 +200,8 @@ func (s *Works) Lose(id events.TaskID) {
 	}
 }
 
-// Counts returns how many attempts were lost, and how many failed, of a task that works on buckets, since a bucket of its
-// work ended or its run did, or of one with the changes of a hold, since one of those was processed; false = it is none.
+// Counts returns how many attempts of a task were lost, and how many failed, since it got on; false = it works neither
+// on buckets nor on the changes of a hold. It gets on when a bucket of its work, its run, or a change of its hold ends.
 func (s *Works) Counts(id events.TaskID) (losses, failures int, is bool) {
 	t := s.tasks[id]
 	if t == nil || s.workOf(t) == nil && t.held == nil {

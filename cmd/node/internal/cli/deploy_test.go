@@ -41,7 +41,7 @@ func asked(text string) (all [][]string, err error) {
 	return all, nil
 }
 
-// misspelt tells of what a text gives to the program and is no variable, command or flag of it.
+// misspelt names the variables, commands and flags in a text that the program does not have.
 func misspelt(text string) (wrong []string) {
 	a := &app{}
 	a.root()
