@@ -133,8 +133,11 @@ type gate struct {
 
 func (g *gate) Dial(network, address string) (net.Conn, error) {
 	conn, err := net.Dial(network, address)
+	if err != nil {
+		return nil, err
+	}
 	g.conn, g.pongs = conn, make(chan struct{}, 1)
-	return gated{conn, g}, err
+	return gated{conn, g}, nil
 }
 
 type gated struct {
