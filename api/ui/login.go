@@ -88,7 +88,7 @@ func (u *UI) login(c *api.Call) error {
 		body.Why = "The link has been used, or is too old. Ask for another one: taskledger ui"
 	default:
 		cookie = u.sessions.Begin(form.Get("token"))
-		body.Why = "No token has this secret."
+		body.Why = "This token is not known."
 	}
 	if cookie == "" {
 		l := u.look(c, "", "Log in")

@@ -60,7 +60,7 @@ func TestLogin_LeadsNowhereElse(t *testing.T) {
 func TestLogin_WithASecretThatNobodyHasSaysSo(t *testing.T) {
 	s := serve(t)
 	for _, secret := range []string{"", "wrong", strings.Repeat("x", 8<<10)} {
-		got := s.want(s.send("", "POST", "/ui/login", url.Values{"token": {secret}}), 401, "No token has this secret")
+		got := s.want(s.send("", "POST", "/ui/login", url.Values{"token": {secret}}), 401, "This token is not known")
 		if got.header.Get("Set-Cookie") != "" {
 			t.Error("a cookie was set")
 		}

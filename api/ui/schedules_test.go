@@ -18,6 +18,7 @@ import (
 	"taskledger/behaviors"
 	"taskledger/engine/enginetest"
 	"taskledger/events"
+	"taskledger/internal/testcluster"
 	"taskledger/schedule"
 	"taskledger/store"
 	"taskledger/task"
@@ -211,6 +212,13 @@ func TestSchedules_AreRunOnceByAForm(t *testing.T) {
 	runs := func(name string) int {
 		return strings.Count(s.want(s.get("viewer", "/ui/schedules/"+name), 200).text, `<tr id="t-`+name+`/run:`)
 	}
+	ended := func() { // another form shares a run that has not
+		t.Helper()
+		testcluster.Await(t, "the runs have ended", func() bool {
+			of := s.get("viewer", "/ui/schedules/a").text + s.get("viewer", "/ui/schedules/b").text
+			return !strings.Contains(of, "s-CREATED") && !strings.Contains(of, "s-RUNNING")
+		})
+	}
 	page := s.want(s.get("submitter", "/ui/schedules"), 200)
 	if again := s.get("submitter", "/ui/schedules", "If-None-Match", page.header.Get("ETag")); again.status != 304 {
 		t.Errorf("a page that nothing has changed: %d", again.status)
@@ -224,7 +232,9 @@ func TestSchedules_AreRunOnceByAForm(t *testing.T) {
 	if a, b := runs("a"), runs("b"); a != 1 || b != 1 {
 		t.Errorf("%d and %d runs", a, b)
 	}
+	ended()
 	s.want(s.send("operator", "POST", "/ui/schedules", form), 303) // that is somebody else
+	ended()
 	form.Set("once", between(s.get("submitter", "/ui/schedules").text, `name="once" value="`))
 	s.want(s.send("submitter", "POST", "/ui/schedules", form), 303)
 	if a, b := runs("a"), runs("b"); a != 3 || b != 3 || form.Get("once") == "" {

@@ -73,9 +73,9 @@ type Attempt struct {
 const (
 	Waits     = "waits to start"
 	Retry     = "waits to retry"
-	Snoozed   = "snoozed"
+	Snoozed   = "waits after a snooze"
 	Lost      = "lost, waits for the next attempt"
-	Released  = "released"
+	Released  = "waits after a release"
 	Suspended = "suspended"
 	Repeats   = "waits to repeat"
 	Runs      = "runs"

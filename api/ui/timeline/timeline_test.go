@@ -49,8 +49,9 @@ func TestDraw_HasALaneForEachNodeAndWaitsAsPhases(t *testing.T) {
 		{At: at(100), Kind: "Succeeded", Node: "b"},
 	}
 	d := timeline.Draw(moves, at(500), false, true)
-	want := `: [waits to start 0-10] [waits to retry 30-40] [lost, waits for the next attempt 50-60] [snoozed 70-75] ` +
-		`[suspended 75-80] [snoozed 80-90]
+	want := `: [waits to start 0-10] [waits to retry 30-40] [lost, waits for the next attempt 50-60] ` +
+		`[waits after a snooze 70-75] ` +
+		`[suspended 75-80] [waits after a snooze 80-90]
 a: [runs 10-30] [runs 60-70]
 b: [runs 40-50] [runs 90-100]
 `
