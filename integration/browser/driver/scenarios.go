@@ -33,7 +33,7 @@ func (s *stage) loginAndLogout(ctx context.Context, n *node) error {
 			if err := t.follow("form.login button"); err != nil {
 				return err
 			}
-			if !t.is(`document.querySelector("[role=alert]").innerText.includes("No token")`) {
+			if !t.is(`document.querySelector("[role=alert]").innerText.includes("not known")`) {
 				return errors.New("a wrong secret is not told")
 			}
 			if err := t.fill("#token", n.Token); err != nil {
