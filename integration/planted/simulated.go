@@ -8,7 +8,6 @@ import (
 
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/simulation/build"
-	"taskledger/integration/simulation/machine"
 )
 
 // simulation is the harness that simulates.
@@ -21,7 +20,7 @@ func (simulation) build(ctx context.Context, dir, overlay string) (program strin
 }
 
 func (simulation) judge(ctx context.Context, program, _ string, seed uint64) (v verdict, err error) {
-	h, err := machine.History(ctx, program, seed)
+	h, err := build.History(ctx, program, seed)
 	switch {
 	case ctx.Err() != nil:
 		return v, ctx.Err()
@@ -51,8 +50,8 @@ func ended(err error) (v verdict, _ error) {
 	exit, exited := errors.AsType[*exec.ExitError](err)
 	_, wrote, _ := strings.Cut(err.Error(), "\n")
 	switch {
-	case errors.Is(err, machine.ErrHangs):
-		v.note(noEnd, machine.ErrHangs.Error())
+	case errors.Is(err, build.ErrHangs):
+		v.note(noEnd, build.ErrHangs.Error())
 	case !exited:
 		return v, err
 	case exit.ExitCode() == exitError:

@@ -7,7 +7,7 @@ import (
 	"strings"
 	"testing"
 
-	"taskledger/integration/simulation/machine"
+	"taskledger/integration/simulation/build"
 )
 
 // machineError returns the machine's error about a program that a shell command stands for, and that wrote so.
@@ -24,7 +24,7 @@ func TestEnded_TellsNoEndFromACrash(t *testing.T) {
 	}{
 		"gives up":     {machineError(t, "exit 1", "the cluster does not settle: no answer\nand more"), noEnd, "the cluster does not settle: no answer"},
 		"is not made":  {machineError(t, "exit 2", unmade+" 5m0s"+dump), noEnd, unmade + " 5m0s"},
-		"computes":     {fmt.Errorf("seed 7: %w\n%s", machine.ErrHangs, "SIGQUIT: quit"+dump), noEnd, machine.ErrHangs.Error()},
+		"computes":     {fmt.Errorf("seed 7: %w\n%s", build.ErrHangs, "SIGQUIT: quit"+dump), noEnd, build.ErrHangs.Error()},
 		"panics":       {machineError(t, "exit 2", "noise\npanic: nil map"+dump), panicked, "panic: nil map"},
 		"is fatal":     {machineError(t, "exit 2", "fatal error: out of memory"+dump), panicked, "fatal error: out of memory"},
 		"is killed":    {machineError(t, "kill -9 $$", ""), "", ""},

@@ -22,7 +22,6 @@ import (
 	"time"
 
 	"taskledger/integration/simulation/build"
-	"taskledger/integration/simulation/machine"
 )
 
 func main() {
@@ -99,7 +98,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	c := &campaign{
 		options: o,
 		program: program,
-		history: machine.History,
+		history: build.History,
 		out:     out,
 		replay:  args[0] == "replay",
 	}
