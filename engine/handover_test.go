@@ -116,7 +116,7 @@ func TestHandOver_DuringASnapshot(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: 1})
 	w := &worker{attempts: map[events.TaskID]int{}}
-	s := &lateParts{gate: newGate(), late: make(chan error, 1)}
+	s := &lateParts{gate: newGate(t), late: make(chan error, 1)}
 	a := c.StartNode("a", func(c *cfg) { s.Store = c.Store; c.Store, c.Trimming = small{s}, engine.TrimAll }, w)
 	b := c.StartNode("b", func(c *cfg) { c.Store, c.Trimming = small{c.Store}, engine.TrimAll }, w)
 	if infos, err := a.Operations().Shards(within(t)); err != nil || infos[0].Owner != a.SessionID() {
@@ -133,7 +133,7 @@ func TestHandOver_DuringASnapshot(t *testing.T) {
 		infos, err := b.Operations().Shards(within(t))
 		return err == nil && infos[0].Owner == b.SessionID()
 	})
-	close(s.open)
+	s.release()
 	if err := <-s.late; !errors.Is(err, store.ErrFenced) {
 		t.Errorf("the late part: %v, want it fenced", err)
 	}
@@ -179,7 +179,7 @@ func TestHandOver_LoadsAfreshWhatWasTrimmedMeanwhile(t *testing.T) {
 				if err != nil {
 					t.Fatal(err)
 				}
-				for round := range 10 {
+				for round, end := 0, time.Now().Add(soon); time.Now().Before(end); round++ { // trims come some time after
 					fill(t, a.Client, w, fmt.Sprint(prefix, round, "/"), 300)
 					if first, err := store.First(within(t), 0); err != nil {
 						t.Fatal(err)
@@ -190,7 +190,7 @@ func TestHandOver_LoadsAfreshWhatWasTrimmedMeanwhile(t *testing.T) {
 				t.Fatal("the journal is not trimmed")
 			}
 			trimPast("before")
-			g := newGate()
+			g := newGate(t)
 			slow := &slowLoad{}
 			if at == "parts" {
 				slow.parts = g
@@ -204,7 +204,7 @@ func TestHandOver_LoadsAfreshWhatWasTrimmedMeanwhile(t *testing.T) {
 			b := c.StartNode(string(preferred), func(c *cfg) { slow.Store = small{c.Store}; c.Store, c.Trimming = slow, engine.TrimAll }, w)
 			g.await(t)
 			trimPast("meanwhile")
-			close(g.open)
+			g.release()
 			testcluster.Await(t, "the hand-over", func() bool {
 				infos, err := b.Operations().Shards(within(t))
 				return err == nil && infos[0].Owner == b.SessionID()

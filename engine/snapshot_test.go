@@ -393,14 +393,21 @@ func (s *spoiler) outlived(t *testing.T) bool {
 	return spoilt != nil && first > spoilt.Entry
 }
 
-// gate holds back the first call of an operation until it is opened.
+// gate holds back the first call of an operation, and those beside it, until it is released, at the latest at the end
+// of the test.
 type gate struct {
 	once    sync.Once
 	reached chan struct{}
 	open    chan struct{}
+	release func()
 }
 
-func newGate() *gate { return &gate{reached: make(chan struct{}), open: make(chan struct{})} }
+func newGate(t *testing.T) *gate {
+	g := &gate{reached: make(chan struct{}), open: make(chan struct{})}
+	g.release = sync.OnceFunc(func() { close(g.open) })
+	t.Cleanup(g.release)
+	return g
+}
 
 func (g *gate) pass() {
 	g.once.Do(func() {

@@ -105,7 +105,7 @@ func (u *Updates) take(m *nats.Msg) error {
 	defer u.mu.Unlock()
 	last, gap := u.queue.Count(), false
 	if is.Sequence.Consumer > last+1 && u.queue.Settled() && !u.has.disturbed {
-		gap = true
+		gap = u.conn.Stats().Reconnects == u.has.reconnects // else the others may have been lost with a connection
 		u.has.disturbed = true
 	}
 	switch u.queue.Add(inorder.Delivery[delivered]{

@@ -129,6 +129,38 @@ func TestUpdates_KeepTheOrderWhereOpenMessagesHaveLeftTheStream(t *testing.T) {
 	u.unacknowledged(0)
 }
 
+// The first message over a new connection may be here before the source has noticed that there is a new one.
+func TestUpdates_ThatCameBehindAReconnectionAccuseNobody(t *testing.T) {
+	t.Parallel()
+	u := newUpdates(t)
+	u.cfg.Batch = 10
+	u.publish(2)
+	s, conn := u.open()
+	u.wantNext(s, 1, 2)
+	other, err := u.js.Consumer(t.Context(), "FILES", "reader")
+	if err != nil {
+		t.Fatal(err)
+	}
+	took, err := other.Fetch(1, jetstream.FetchMaxWait(patience))
+	if err != nil {
+		t.Fatal(err)
+	}
+	testcluster.Await(t, "two requests wait", func() bool { return u.info().NumWaiting == 2 })
+	u.publish(2)
+	for range took.Messages() { // it acknowledges nothing
+	}
+	if err := conn.ForceReconnect(); err != nil {
+		t.Fatal(err)
+	}
+	testcluster.Await(t, "the connection is back", func() bool { return conn.IsConnected() && conn.Stats().Reconnects > 0 })
+	before := conn.Stats().InMsgs
+	u.publish(1)
+	testcluster.Await(t, "a message has come", func() bool { return conn.Stats().InMsgs > before })
+	u.wantNext(s, 3, 4, 5)
+	u.ack(s, 1, 2, 3, 4, 5)
+	u.unacknowledged(0)
+}
+
 func TestUpdates_ThatAreOpenAndWerePurgedAreAcknowledgedAndHideNothing(t *testing.T) {
 	t.Parallel()
 	u := newUpdates(t)

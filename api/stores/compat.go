@@ -103,7 +103,12 @@ func (f *front) compat() []api.Route {
 	many := func(c *api.Call, name string) error {
 		return f.many(c, name, func(it *item.Item) any { return oldTaskOf(it) })
 	}
-	limit := api.Param{Name: "limit", Does: "Limits the tasks of the answer; 0 or less stands for all.", Is: api.Integer}
+	limit := api.Param{
+		Name:  "limit",
+		Does:  "Limits the tasks of the answer; 0 or less stands for all.",
+		Is:    api.Integer,
+		Least: math.MinInt32,
+	}
 	owned := api.Param{Name: "owned", Does: "Shows tasks that are not available, too.", Is: api.Boolean}
 	task := get("/task/{task}", "Show a task", oldTask{}, api.Short, func(c *api.Call, name string) error {
 		it, err := f.one(c, name)

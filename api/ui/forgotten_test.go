@@ -6,6 +6,7 @@ import (
 	"net/url"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
 
 	"taskledger/api/operations"
 	"taskledger/api/ui"
@@ -72,6 +73,31 @@ func TestForgotten_ATaskAndItsLogAreNotAskedForAgain(t *testing.T) {
 			}
 		}
 	}
+}
+
+// past is a cluster that has forgotten a task, and whose journal does not answer.
+type past struct{ silent }
+
+func (past) GetForgotten(_ context.Context, id events.TaskID) (task.Task, error) {
+	return task.Task{
+		ID:        id,
+		Behavior:  "noop",
+		Status:    task.Success,
+		Substatus: task.SubFinal,
+		Forgotten: true,
+	}, nil
+}
+
+func (past) Explain(_ context.Context, id events.TaskID) (e engine.Explanation, err error) {
+	return e, fmt.Errorf("task %s: %w", id, task.ErrNotFound)
+}
+
+// What is missing on the page of a forgotten task is asked for again.
+func TestForgotten_APageThatIsNotWholeIsAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		s := serveClient(t, past{}, ui.Config{})
+		s.want(s.get("viewer", "/ui/tasks/a~1"), 200, ", forgotten", "This page is not whole", " data-live ")
+	})
 }
 
 // The search box leads to the page of a task that was forgotten, and does not search the journal itself.

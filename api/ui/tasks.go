@@ -181,6 +181,9 @@ func (l *look) tasks(query url.Values, find string) (page api.TaskPage, wrong *p
 		text := "there is no task " + find
 		if events.TaskID(find).Validate() == nil { // it may have been forgotten
 			text = "no node has a task " + find + " in memory"
+			if l.By.Limited() {
+				text += ", or the token is not for it"
+			}
 		}
 		return page, fieldProblem("find", text), nil
 	default:

@@ -49,12 +49,14 @@ func unseen(r rune) bool {
 		return false
 	case r < ' ', r >= 0x7f && r <= 0x9f, r == 0xad: // a soft hyphen
 		return true
-	case r < 0x61c:
+	case r < 0x34f:
 		return false
 	}
-	return r == 0x61c || r == 0x180e || r == 0x200b || r == 0x200e || r == 0x200f || r == 0xfeff ||
+	return r == 0x34f || r == 0x61c || r == 0x180e || r == 0x200b || r == 0x200e || r == 0x200f || r == 0xfeff ||
 		r >= 0x2028 && r <= 0x202e || // separators of lines and paragraphs, embeddings and overrides
 		r >= 0x2060 && r <= 0x206f || // invisible operators, isolates, and controls that are no longer used
+		r == 0x115f || r == 0x1160 || r == 0x3164 || r == 0xffa0 || // fillers of Hangul
+		r == 0x17b4 || r == 0x17b5 || r == 0x2800 || // vowels of Khmer that are not written, and Braille without a dot
 		r >= 0xe0000 && r <= 0xe007f // tags
 }
 

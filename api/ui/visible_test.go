@@ -35,6 +35,7 @@ func TestPages_WriteCharactersThatNobodySees(t *testing.T) {
 		"directions": {"\u200e\u200f\u061c", `\u200e\u200f\u061c`},
 		"spaces":     {"\u200b\u180e\u2060a\u00adb\u2028\u2029", `\u200b\u180e\u2060a\u00adb\u2028\u2029`},
 		"operators":  {"\u2061\u2062\u2063\u2064\u206a\u206f", `\u2061\u2062\u2063\u2064\u206a\u206f`},
+		"fillers":    {"\u115f\u1160\u3164\uffa0\u034f\u17b4\u2800", `\u115f\u1160\u3164\uffa0\u034f\u17b4\u2800`},
 		"tags":       {"\U000e0001\U000e0041\U000e007f", `\udb40\udc01\udb40\udc41\udb40\udc7f`},
 		"joiners":    {"می\u200cخواهم 👩\u200d🚒\ufe0f", "می\u200cخواهم 👩\u200d🚒\ufe0f"},
 		"letters":    {letters, letters},

@@ -27,6 +27,7 @@ type load struct {
 	mu      sync.Mutex
 	effects map[string]int // by the id of a task
 	taken   []string       // ids that a node has acknowledged
+	refused []error        // of tasks that no node has taken
 }
 
 func newLoad(doors []*door) (*load, error) {
@@ -70,20 +71,29 @@ func (l *load) begin(ctx context.Context) (end func()) {
 	return func() { stop(); submits.Wait() }
 }
 
-// submit asks one node after the other until one has taken the task: a node that stops cuts connections off.
+// submit asks one node after the other until one has taken the task: a node that stops cuts connections off. What no
+// node has taken in time is noted.
 func (l *load) submit(ctx context.Context, first int, id string) {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	params := fmt.Sprintf(`{"url":"http://%s/%s"}`, l.address, id)
+	var refused error
 	for n := first; ctx.Err() == nil; n++ {
-		if err := l.doors[n%len(l.doors)].submit(ctx, "http", id, params); err == nil {
+		err := l.doors[n%len(l.doors)].submit(ctx, "http", id, params)
+		if err == nil {
 			l.mu.Lock()
 			l.taken = append(l.taken, id)
 			l.mu.Unlock()
 			return
 		}
+		if ctx.Err() == nil || refused == nil {
+			refused = err
+		}
 		pause(ctx)
 	}
+	l.mu.Lock()
+	l.refused = append(l.refused, fmt.Errorf("no node has taken task %s: %w", id, refused))
+	l.mu.Unlock()
 }
 
 func pause(ctx context.Context) {
@@ -104,7 +114,7 @@ func (l *load) judge(ctx context.Context) error {
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return compare(l.taken, l.effects)
+	return errors.Join(append(l.refused, compare(l.taken, l.effects))...)
 }
 
 // compare tells of tasks that were acknowledged and had no effect, or more than one, and of effects of other tasks.

@@ -1,9 +1,18 @@
 package main
 
 import (
+	"errors"
 	"strings"
 	"testing"
 )
+
+// A task that no node takes while the nodes are ready is told, also where the others have run.
+func TestJudge_TellsOfTasksThatNoNodeHasTaken(t *testing.T) {
+	l := &load{effects: map[string]int{}, refused: []error{errors.New("no node has taken task b: full")}}
+	if err := l.judge(t.Context()); err == nil || !strings.Contains(err.Error(), "no node has taken task b: full") {
+		t.Error(err)
+	}
+}
 
 // Each loss that is planted is told by the name of its task.
 func TestCompare_TellsOfEffectsThatAreMissingDoubledOrOfNobody(t *testing.T) {

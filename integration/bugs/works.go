@@ -25,6 +25,9 @@ var works = []Bug{
 	{"bucket of an attempt that runs elsewhere", "engine/internal/works/decide.go", []Edit{
 		{"	if t == nil || t.ID != events.TaskID(id) || t.Node != node {\n", "	if t == nil || t.ID != events.TaskID(id) {\n"},
 	}, worksPkg, "TestWork_AttemptThatIsOverIsRefused"},
+	{"losses of a hold that its progress does not forgive", "projection/works/streamfold.go", []Edit{
+		{"		h.forgive()\n", "		h.Failed = 0\n"},
+	}, "./engine/internal/works", "TestStream_TriesOfAHoldCountAnewWithEachChangeThatIsProcessed"},
 	{"losses that the end of a bucket does not forgive", "projection/works/fold.go", []Edit{
 		{"		w.forgive()\n", "		_ = w\n"},
 	}, worksPkg, "TestWork_LossesCountAnewWhenABucketEnds"},

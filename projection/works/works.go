@@ -217,7 +217,7 @@ func (s *Works) Led(id events.TaskID) (active []events.TaskID) {
 
 // Tries implements extension.Crew: it counts since the work, or the hold, got on.
 func (s *Works) Tries(id events.TaskID, now events.Millis) (lost, failed int, of bool) {
-	if len(s.byParent) == 0 {
+	if len(s.byParent) == 0 && len(s.spent) == 0 {
 		return 0, 0, false
 	}
 	is, number := s.WorkerOf(id)

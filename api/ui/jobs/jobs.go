@@ -132,15 +132,16 @@ func (j *Jobs) forgetLocked() {
 	for _, one := range j.all {
 		of[one.principal]++
 	}
-	total := len(j.all)
-	j.all = slices.DeleteFunc(j.all, func(one *job) bool {
-		if one.ended.IsZero() || total < mostKept && of[one.principal] < mostHeld {
-			return false
+	ended := slices.DeleteFunc(slices.Clone(j.all), func(one *job) bool { return one.ended.IsZero() })
+	slices.SortStableFunc(ended, func(a, b *job) int { return a.ended.Compare(b.ended) })
+	goes := map[*job]bool{}
+	for _, one := range ended {
+		if len(j.all)-len(goes) >= mostKept || of[one.principal] >= mostHeld {
+			goes[one] = true
+			of[one.principal]--
 		}
-		total--
-		of[one.principal]--
-		return true
-	})
+	}
+	j.all = slices.DeleteFunc(j.all, func(one *job) bool { return goes[one] })
 }
 
 // Get shows a job of a principal. It reports false for one that is another's, was forgotten, or never was.

@@ -339,6 +339,26 @@ func TestJob_ThatEndsBeforeItsFirstLineIsWhereItBegan(t *testing.T) {
 	}
 }
 
+func TestJobs_ThatEndedFirstGoFirstWhateverBeganFirst(t *testing.T) {
+	running(t, func(t *testing.T, j *jobs.Jobs, _ func()) {
+		long := &changes{on: make(chan struct{}), lines: []string{reportOf(1, 1, 0, true)}}
+		short := &changes{lines: long.lines}
+		id := begin(t, j, "ada", long, cancelAll)
+		first := begin(t, j, "p0", short, cancelAll)
+		for i := range 198 {
+			time.Sleep(time.Second)
+			begin(t, j, fmt.Sprint("p", i%18), short, cancelAll)
+		}
+		close(long.on)
+		synctest.Wait()
+		begin(t, j, "bob", short, cancelAll)
+		want(t, j, "ada", id, jobs.Done, 1)
+		if _, has := j.Get("p0", first); has {
+			t.Error("the one that ended first is kept")
+		}
+	})
+}
+
 func TestJob_ThatHasEndedIsKeptForAnHour(t *testing.T) {
 	running(t, func(t *testing.T, j *jobs.Jobs, _ func()) {
 		c := &changes{lines: []string{reportOf(1, 1, 0, true)}}

@@ -3,6 +3,7 @@ package works_test
 import (
 	"slices"
 	"testing"
+	"time"
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
@@ -55,6 +56,29 @@ func TestWork_ItsOwnTaskThatWaitsAfterLossesIsWokenOnceOthersHaveEndedThePartiti
 	w.rest()
 	if got := w.ready(); !slices.Contains(got, parent) {
 		t.Errorf("the partition has ended, and %v may start", got)
+	}
+}
+
+// An attempt that finds no definition of the next partition is released, and would otherwise start again at once, and
+// again.
+func TestWork_ItsOwnTaskIsNotWokenFromAWaitThatItsAttemptAskedFor(t *testing.T) {
+	for name, how := range map[string]command.Completion{"released": command.Released, "snoozed": command.Snoozed} {
+		w := inWork(t, 2, 2, task.Policy{})
+		w.lose("n-1")
+		w.rest()
+		w.start(parent, "n-x")
+		w.plan("5f", part("all", 2, 2), part("next", 2, 2))
+		w.end(worker(2), 2)
+		w.take(worker(2))
+		w.end(worker(2), 1)
+		w.complete(parent, how, func(c *command.Complete) { c.Wait, c.Next = 5*time.Second, w.now+5000 })
+		w.rest()
+		if is := w.task(parent); is.Lost == 0 || is.Due <= w.now {
+			t.Fatalf("%s: it has lost %d attempts and waits for %d ms: nothing is shown", name, is.Lost, is.Due-w.now)
+		}
+		if got := w.ready(); slices.Contains(got, parent) {
+			t.Errorf("%s: %v may start", name, got)
+		}
 	}
 }
 

@@ -412,6 +412,7 @@ func TestStream_TriesOfAHoldCountAnewWithEachChangeThatIsProcessed(t *testing.T)
 	s := w.record(parent)
 	w.moveTo(s, holds(begins("k", "1")))
 	attempts := w.task(parent).Kind.Policy.MaxAttempts
+	lost := 0
 	for n := range 2 * attempts {
 		w.moveTo(s, holds(follows("k", fmt.Sprint(n+2))))
 		w.startHold(1, "n-3")
@@ -419,10 +420,14 @@ func TestStream_TriesOfAHoldCountAnewWithEachChangeThatIsProcessed(t *testing.T)
 		w.held(h, 0)
 		w.held(h, 1)
 		w.complete(hold(1), command.Failed)
-		if n%10 == 9 {
+		if n%4 == 3 {
 			w.startHold(1, "n-4")
 			w.lose("n-4")
+			lost++
 		}
+	}
+	if most := w.task(hold(1)).Kind.Policy.MaxLost; lost <= most {
+		t.Fatalf("%d losses of %d: nothing is shown", lost, most)
 	}
 	if is := w.task(hold(1)); is.Final() {
 		t.Fatalf("it has ended though each attempt got on: %+v", is.Error)

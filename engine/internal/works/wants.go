@@ -59,9 +59,11 @@ func forgiven(of *works.Work) bool {
 	return own != nil && own.Lost == 0 && own.Failed == 0
 }
 
-// away reports whether a task waits after losses for longer than a bucket may wait for its next worker.
+// away reports whether a task waits after a loss for longer than a bucket may wait for its next worker. A task that has
+// failed, snoozes or was released waits for another reason.
 func away(t *projection.Task, now events.Millis) bool {
-	return t != nil && t.Lost > 0 && t.Phase() == projection.Waiting && t.Due > now+tryAgain
+	return t != nil && t.Wait != nil && t.Wait.Cause == events.KindLost &&
+		t.Phase() == projection.Waiting && t.Due > now+tryAgain
 }
 
 // awayOf counts the workers of a work, the work's own task included, that are away. They are not waited for. Those that

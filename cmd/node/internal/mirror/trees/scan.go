@@ -14,6 +14,7 @@ const (
 	// and a file may be changed once more while it is copied.
 	lag = 2 * time.Second
 	// maxKnown bounds each of the maps of a scanner. What is beyond them is told more often than needed.
+	// The paths at which the scanner could not look are not bounded: to forget one would lose a change.
 	maxKnown = 100_000
 )
 
