@@ -19,7 +19,11 @@ import (
 const document = "docs/http-api.md"
 
 func main() {
-	if err := run(); err != nil {
+	do := run
+	if len(os.Args) == 2 && os.Args[1] == "hour" {
+		do = runHour
+	}
+	if err := do(); err != nil {
 		fmt.Fprintln(os.Stderr, "documents:", err)
 		os.Exit(1)
 	}
@@ -51,7 +55,7 @@ func run() (err error) {
 		}
 	}
 	fmt.Printf("%d examples of %s do what they say\n", len(blocks), document)
-	if err := runGuides(dir); err != nil {
+	if err := firstHour(dir); err != nil {
 		return err
 	}
 	if err := scheduler(dir, blocks[0][2], root); err != nil {
@@ -60,13 +64,34 @@ func run() (err error) {
 	return clients(dir, blocks[0][2])
 }
 
-// serve runs a node until stop. Collections are at the root of a listener of their own.
-func serve(dir string) (root string, stop func() error, err error) {
-	binary := filepath.Join(dir, "taskledger")
+// runHour builds the program, and does with it what a newcomer does.
+func runHour() error {
+	dir, err := os.MkdirTemp("", "documents")
+	if err != nil {
+		return err
+	}
+	if _, err = build(dir); err == nil {
+		err = firstHour(dir)
+	}
+	return errors.Join(err, os.RemoveAll(dir))
+}
+
+// build builds the program in dir.
+func build(dir string) (binary string, err error) {
+	binary = filepath.Join(dir, "taskledger")
 	build := exec.Command("go", "build", "-o", binary, "./cmd/node")
 	build.Stderr = os.Stderr
 	if err := build.Run(); err != nil {
-		return "", nil, fmt.Errorf("build the node: %w", err)
+		return "", fmt.Errorf("build the node: %w", err)
+	}
+	return binary, nil
+}
+
+// serve runs a node until stop. Collections are at the root of a listener of their own.
+func serve(dir string) (root string, stop func() error, err error) {
+	binary, err := build(dir)
+	if err != nil {
+		return "", nil, err
 	}
 	node := exec.Command(binary, "serve", "--api", "127.0.0.1:0", "--sync-listen", "127.0.0.1:0", "--exec-allow", "echo")
 	node.Dir, node.Stderr = dir, os.Stderr
