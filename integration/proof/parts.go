@@ -56,8 +56,8 @@ var parts = []part{
 		`"$DIR/node" bench --in-flight 1000 --duration 12s --min-ratio 1.25`,
 		`"$DIR/node" bench --in-flight 64 --duration 12s --min-ratio 0.35`,
 		// Few slots are used while work waits for them: 0.93 and 0.6 on a quiet machine.
-		`"$DIR/node" bench utilization --task 50ms --duration 6s --min 0.8`,
-		`"$DIR/node" bench utilization --task 5ms --duration 6s --min 0.4`,
+		`"$DIR/node" bench utilization --task-time 50ms --duration 6s --min 0.8`,
+		`"$DIR/node" bench utilization --task-time 5ms --duration 6s --min 0.4`,
 		// Journals are trimmed at full speed: without that etcd would hold every entry. Memory is bounded, also while
 		// they cannot be.
 		`"$DIR/node" bench soak --tasks 2000000 --duration 45s --max-kept 0.9 --max-heap 400 --max-open-files 40`,

@@ -12,10 +12,9 @@ import (
 )
 
 // appendsCommand returns the command; print prints a result.
-func appendsCommand(print func(result any, asJSON bool) error) *cobra.Command {
+func appendsCommand(print func(result any) error) *cobra.Command {
 	var cfg overappends.Config
 	var bounds overappends.Bounds
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "appends",
 		Short: "Compare entries of journals in files with those in etcd",
@@ -34,7 +33,7 @@ with one at a time. Ratios compare windows of one round: the speed of a disk cha
 			if err != nil {
 				return err
 			}
-			if err := print(r, asJSON); err != nil {
+			if err := print(r); err != nil {
 				return err
 			}
 			return r.Within(bounds)
@@ -48,6 +47,5 @@ with one at a time. Ratios compare windows of one round: the speed of a disk cha
 		"fail when the p50 of one entry at a time in etcd is a smaller multiple of that of strict; 0 = never")
 	f.Float64Var(&bounds.Opportunistic, "min-opportunistic", 0, "as --min-strict, for opportunistic")
 	f.Float64Var(&bounds.OpportunisticAlone, "min-opportunistic-alone", 0, "as --min-strict-alone, for opportunistic")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

@@ -39,7 +39,6 @@ type Terminal struct {
 func (t *Terminal) Command() *cobra.Command {
 	var cfg bench.Config
 	var client string
-	var asJSON bool
 	var minRatio float64
 	c := &cobra.Command{
 		Use:   "bench",
@@ -70,7 +69,7 @@ time is that of both.`,
 			if err != nil {
 				return err
 			}
-			if err := t.printFields(r, asJSON); err != nil {
+			if err := t.printFields(r); err != nil {
 				return err
 			}
 			if r.Ratio < minRatio {
@@ -84,8 +83,11 @@ time is that of both.`,
 	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "time of all windows together; a window takes at least 2s")
 	f.BoolVar(&cfg.Metered, "metered", false, "let the nodes measure what they do, as with serve --metrics")
 	f.StringVar(&client, "client", "inproc", "inproc: etcd in this process; grpc: etcd behind gRPC")
+	clients := cobra.FixedCompletions([]string{"inproc", "grpc"}, cobra.ShellCompDirectiveNoFileComp)
+	if err := c.RegisterFlagCompletionFunc("client", clients); err != nil {
+		panic(err) // the flag is there
+	}
 	f.Float64Var(&minRatio, "min-ratio", 0, "fail when there are fewer tasks per baseline put; 0 = never")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	c.AddCommand(
 		t.scaleCommand(),
 		t.listsCommand(),
@@ -116,7 +118,6 @@ time is that of both.`,
 func (t *Terminal) scaleCommand() *cobra.Command {
 	var cfg bench.ScaleConfig
 	var bounds bench.ScaleBounds
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "scale",
 		Short: "Measure the large cases",
@@ -137,7 +138,7 @@ its handler a future resolves when NATS has stopped.`,
 			if err != nil {
 				return err
 			}
-			if err := t.printFields(r, asJSON); err != nil {
+			if err := t.printFields(r); err != nil {
 				return err
 			}
 			return r.Within(bounds)
@@ -150,14 +151,12 @@ its handler a future resolves when NATS has stopped.`,
 	f.DurationVar(&cfg.Duration, "duration", 10*time.Second, "time of each timed part")
 	f.DurationVar(&bounds.Turn, "max-turn", 0, "fail when the p99 of an owner's turns beside snapshots is longer; 0 = never")
 	f.DurationVar(&bounds.TakeOver, "max-take-over", 0, "fail when a take-over lasts longer; 0 = never")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }
 
 func (t *Terminal) soakCommand() *cobra.Command {
 	var cfg bench.SoakConfig
 	var bounds bench.SoakBounds
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "soak",
 		Short: "Run one node under constant load and watch what grows",
@@ -183,7 +182,7 @@ is almost full and tasks are refused, which are then submitted again; the node's
 			if err != nil {
 				return err
 			}
-			if err := t.printFields(r, asJSON); err != nil {
+			if err := t.printFields(r); err != nil {
 				return err
 			}
 			return r.Within(bounds)
@@ -200,14 +199,12 @@ is almost full and tasks are refused, which are then submitted again; the node's
 	f.Float64Var(&bounds.SlopePct, "max-slope", 0, "fail when something grows by more percent of its mean for each million tasks; 0 = never")
 	f.Float64Var(&bounds.HeapMiB, "max-heap", 0, "fail when the live heap is larger on average, in `MiB`; 0 = never")
 	f.Float64Var(&bounds.OpenFiles, "max-open-files", 0, "fail when more files are open on average; 0 = never")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }
 
 func (t *Terminal) upkeepCommand() *cobra.Command {
 	var cfg bench.UpkeepConfig
 	var minRatio float64
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "upkeep",
 		Short: "Measure what snapshots, archive and trims cost",
@@ -222,7 +219,7 @@ archive and trims, one with none of them. A window of the first lasts until they
 			if err != nil {
 				return err
 			}
-			if err := t.printFields(r, asJSON); err != nil {
+			if err := t.printFields(r); err != nil {
 				return err
 			}
 			if r.Ratio < minRatio {
@@ -236,14 +233,12 @@ archive and trims, one with none of them. A window of the first lasts until they
 	f.DurationVar(&cfg.Duration, "duration", time.Minute, "time of all windows together")
 	f.DurationVar(&cfg.Window, "window", 10*time.Second, "time of one window")
 	f.Float64Var(&minRatio, "min-ratio", 0, "fail when the first makes fewer tasks per task of the second; 0 = never")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }
 
 func (t *Terminal) overloadCommand() *cobra.Command {
 	var cfg bench.OverloadConfig
 	var minGoodput float64
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "overload",
 		Short: "Measure what a node does at twice the load it can take",
@@ -263,7 +258,7 @@ schedule. Goodput is the tasks completed while the open loop lasts, as a share o
 			if err != nil {
 				return err
 			}
-			if err := t.printFields(r, asJSON); err != nil {
+			if err := t.printFields(r); err != nil {
 				return err
 			}
 			switch {
@@ -282,7 +277,6 @@ schedule. Goodput is the tasks completed while the open loop lasts, as a share o
 	f.DurationVar(&cfg.Peak, "peak", 10*time.Second, "length of the closed loop")
 	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "length of the open loop")
 	f.Float64Var(&minGoodput, "min-goodput", 0, "fail when less than this share of the peak is completed, or anything is lost or unanswered; 0 = never")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }
 
@@ -316,8 +310,8 @@ func selfBench(command string) ([]string, error) {
 }
 
 // printFields prints the fields of a struct under their JSON names; lists are left to the JSON form.
-func (t *Terminal) printFields(v any, asJSON bool) error {
-	if asJSON || t.JSON() {
+func (t *Terminal) printFields(v any) error {
+	if t.JSON() {
 		return json.NewEncoder(t.Out).Encode(v)
 	}
 	p := output.New(t.Out, false)

@@ -17,18 +17,17 @@ const viewerCommand = "viewer"
 // dashboardCommand returns the command; print prints a result, and self is the command line of another one in a process of
 // its own.
 func dashboardCommand(
-	print func(result any, asJSON bool) error, self func(command string) ([]string, error),
+	print func(result any) error, self func(command string) ([]string, error),
 ) *cobra.Command {
 	var cfg overui.Config
 	var bounds overui.Bounds
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "dashboard",
 		Short: "Measure the dashboard beside a load",
 		Long: `Dashboard runs two nodes on temporary data, as bench does, and fills them with tasks that wait and tasks that have ended, and a
 little of all else that pages show. A process of its own looks at the pages of one of them: each viewer at another page, which it asks
 for anew as browsers do, and then at the next one, first while nothing else is done. Then windows of the load alone, in which callers
-submit noop tasks and wait for each, alternate with windows of the load beside the viewers. --json tells of each page. Settings and
+submit noop tasks and wait for each, alternate with windows of the load beside the viewers. --output json tells of each page. Settings and
 audit, which do not refresh themselves and read the journal back for as long as a page may, are looked at, too, and count for the load
 alone.`,
 		Args: flags.NoArguments,
@@ -44,7 +43,7 @@ alone.`,
 			if err != nil {
 				return err
 			}
-			if err := print(r, asJSON); err != nil {
+			if err := print(r); err != nil {
 				return err
 			}
 			return r.Within(bounds)
@@ -61,7 +60,6 @@ alone.`,
 	f.Float64Var(&bounds.Load, "min-load", 0, "fail when the load has less of its rate beside viewers; 0 = never")
 	f.Float64Var(&bounds.Page, "max-page-ratio", 0,
 		"fail when the p99 of pages beside the load is more times that of the idle cluster; 0 = never")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }
 

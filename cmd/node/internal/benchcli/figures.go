@@ -14,7 +14,6 @@ import (
 func (t *Terminal) figuresCommand() *cobra.Command {
 	var cfg bench.FiguresConfig
 	var most float64
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "figures",
 		Short: "Measure what it costs that nodes have a meter",
@@ -30,7 +29,7 @@ tells the CPU time per task of both, and how much more it is with a meter. What 
 			if err != nil {
 				return err
 			}
-			if err := t.printFields(r, asJSON); err != nil {
+			if err := t.printFields(r); err != nil {
 				return err
 			}
 			if most > 0 && r.CostPercent > most {
@@ -43,6 +42,5 @@ tells the CPU time per task of both, and how much more it is with a meter. What 
 	f.IntVar(&cfg.InFlight, "in-flight", 1000, "tasks under way at any time")
 	f.DurationVar(&cfg.Duration, "duration", 48*time.Second, "time of all windows together; a window takes at least 2s")
 	f.Float64Var(&most, "max-cost", 0, "fail when a meter costs more percent of CPU per task; 0 = never")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

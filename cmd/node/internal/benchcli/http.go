@@ -16,7 +16,6 @@ const askerCommand = "asker"
 func (t *Terminal) httpCommand() *cobra.Command {
 	var cfg overhttp.Config
 	var bounds overhttp.Bounds
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "http",
 		Short: "Measure what the HTTP API costs, against the same calls in the process",
@@ -36,7 +35,7 @@ requests over 8 connections with that beside idle connections, which are a furth
 			if err != nil {
 				return err
 			}
-			if err := t.printFields(r, asJSON); err != nil {
+			if err := t.printFields(r); err != nil {
 				return err
 			}
 			return r.Within(bounds)
@@ -48,7 +47,6 @@ requests over 8 connections with that beside idle connections, which are a furth
 	f.Float64Var(&bounds.Ratio, "min-ratio", 0, "fail when there are fewer tasks, or tasks of batches, per task in the process; 0 = never")
 	f.Float64Var(&bounds.ExtraUs, "max-extra", 0, "fail when a task costs more `microseconds` of processor above one in the process; 0 = never")
 	f.Float64Var(&bounds.Idle, "max-idle", 0, "fail when the p99 beside idle connections is so many times that without; 0 = never")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }
 

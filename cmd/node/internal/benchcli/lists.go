@@ -13,14 +13,13 @@ import (
 func (t *Terminal) listsCommand() *cobra.Command {
 	var cfg bench.ListsConfig
 	var bounds bench.ListsBounds
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "lists",
 		Short: "Measure pages of lists among many tasks, beside a load",
 		Long: `Lists fills a node on temporary data with tasks that wait and tasks that have ended, which a retention of 24 hours and 100,000
 tasks of a behavior in each shard keeps. It measures pages of 100 tasks for filters that match one task in 200 or more,
 one filter after the other at the rate of --pages, beside noop tasks at 82 % of the speed that they have alone, and tells what share of
-it they reached, and of the filter whose pages take the longest; --json tells of each. Then it measures the turns of the owner of one shard of up to 100,000 waiting tasks, beside lists of what
+it they reached, and of the filter whose pages take the longest; --output json tells of each. Then it measures the turns of the owner of one shard of up to 100,000 waiting tasks, beside lists of what
 no task matches.`,
 		Args: flags.NoArguments,
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -31,7 +30,7 @@ no task matches.`,
 			if err != nil {
 				return err
 			}
-			if err := t.printFields(r, asJSON); err != nil {
+			if err := t.printFields(r); err != nil {
 				return err
 			}
 			return r.Within(bounds)
@@ -46,6 +45,5 @@ no task matches.`,
 	f.DurationVar(&bounds.Page, "max-page", 0, "fail when the p99 of a filter's pages is longer; 0 = never")
 	f.DurationVar(&bounds.Turn, "max-turn", 0, "fail when the p99 of an owner's turns beside lists is longer; 0 = never")
 	f.Float64Var(&bounds.Load, "min-load", 0, "fail when the load has less of its speed beside lists; 0 = never")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

@@ -11,10 +11,9 @@ import (
 	"taskledger/cmd/node/internal/flags"
 )
 
-func logsCommand(print func(result any, asJSON bool) error) *cobra.Command {
+func logsCommand(print func(result any) error) *cobra.Command {
 	var cfg bench.LogsConfig
 	var minRatio float64
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "logs",
 		Short: "Compare tasks whose functions log with tasks that log nothing",
@@ -29,7 +28,7 @@ function logs nothing alternate with windows in which it logs. It tells the line
 			if err != nil {
 				return err
 			}
-			if err := print(r, asJSON); err != nil {
+			if err := print(r); err != nil {
 				return err
 			}
 			if r.UncountedLines != 0 {
@@ -46,6 +45,5 @@ function logs nothing alternate with windows in which it logs. It tells the line
 	f.IntVar(&cfg.Lines, "lines", 1, "lines that each function logs")
 	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "time of all windows together; a window takes at least 2s")
 	f.Float64Var(&minRatio, "min-ratio", 0, "fail when fewer tasks that log are made for each that does not; 0 = never")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

@@ -15,7 +15,6 @@ import (
 func (t *Terminal) manyCommand() *cobra.Command {
 	var cfg bench.ManyConfig
 	var minRatio float64
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "many",
 		Short: "Compare submits of many tasks together with single ones",
@@ -30,7 +29,7 @@ which few callers submit as many tasks together, wait for the last of them, and 
 			if err != nil {
 				return err
 			}
-			if err := t.printFields(r, asJSON); err != nil {
+			if err := t.printFields(r); err != nil {
 				return err
 			}
 			if r.Ratio < minRatio {
@@ -45,6 +44,5 @@ which few callers submit as many tasks together, wait for the last of them, and 
 	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "time of all windows together; a window takes at least 2s")
 	f.Float64Var(&minRatio, "min-ratio", 0,
 		"fail when fewer tasks are made together for each of the single ones; 0 = never")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

@@ -19,10 +19,9 @@ const (
 )
 
 // schedulesCommand returns the command; print prints a result.
-func schedulesCommand(print func(result any, asJSON bool) error) *cobra.Command {
+func schedulesCommand(print func(result any) error) *cobra.Command {
 	var cfg overschedules.Config
 	var bounds overschedules.Bounds
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "schedules",
 		Short: "Measure many schedules that fire at one instant, beside other tasks",
@@ -47,7 +46,7 @@ while nothing happens.`,
 			if err != nil {
 				return err
 			}
-			if err := print(r, asJSON); err != nil {
+			if err := print(r); err != nil {
 				return err
 			}
 			return r.Within(bounds)
@@ -57,9 +56,8 @@ while nothing happens.`,
 	f.IntVar(&cfg.Schedules, "schedules", 1000, "schedules that fire together")
 	f.IntVar(&cfg.Ticks, "ticks", 5, "how often they fire, every 5s")
 	f.IntVar(&cfg.InFlight, "in-flight", 64, "noop tasks under way at any time")
-	f.DurationVar(&cfg.Idle, "idle", 5*time.Second, "watch schedules that do not fire for so long")
+	f.DurationVar(&cfg.Idle, "idle-time", 5*time.Second, "watch schedules that do not fire for so long")
 	f.DurationVar(&bounds.Late, "max-late", 0, "fail when the last run of a tick is created later; 0 = never")
 	f.Float64Var(&bounds.Ratio, "min-ratio", 0, "fail when fewer noop tasks end for each before a tick; 0 = never")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

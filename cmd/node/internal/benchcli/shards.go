@@ -14,7 +14,6 @@ import (
 func (t *Terminal) shardsCommand() *cobra.Command {
 	var cfg bench.ShardsConfig
 	var minRatio float64
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "shards",
 		Short: "Compare a backlog in many shards with one in few",
@@ -29,7 +28,7 @@ the one works off a backlog that is spread over all of its shards alternate with
 			if err != nil {
 				return err
 			}
-			if err := t.printFields(r, asJSON); err != nil {
+			if err := t.printFields(r); err != nil {
 				return err
 			}
 			if r.Ratio < minRatio {
@@ -46,6 +45,5 @@ the one works off a backlog that is spread over all of its shards alternate with
 	f.IntVar(&cfg.InFlight, "in-flight", 4000, "tasks under way at any time")
 	f.DurationVar(&cfg.Duration, "duration", 20*time.Second, "time of all windows together; a window takes at least 2s")
 	f.Float64Var(&minRatio, "min-ratio", 0, "fail when many shards make fewer tasks for each that few make; 0 = never")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

@@ -13,7 +13,6 @@ import (
 func (t *Terminal) storeCommand() *cobra.Command {
 	var cfg overstore.Config
 	var bounds overstore.Bounds
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "store",
 		Short: "Measure a task store against tasks of the same shard",
@@ -30,7 +29,7 @@ beside claims that wait on the other node.`,
 			if err != nil {
 				return err
 			}
-			if err := t.printFields(r, asJSON); err != nil {
+			if err := t.printFields(r); err != nil {
 				return err
 			}
 			return r.Within(bounds)
@@ -45,6 +44,5 @@ beside claims that wait on the other node.`,
 	f.Float64Var(&bounds.DepthRatio, "min-depth-ratio", 0, "fail when there are fewer cycles per cycle in a store of 1,000 items; 0 = never")
 	f.Float64Var(&bounds.Ratio, "min-ratio", 0, "fail when there are fewer cycles per task; 0 = never")
 	f.DurationVar(&bounds.Wake, "max-wake", 0, "fail when a claim that waits is answered later than this after its item was added, p99; 0 = never")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

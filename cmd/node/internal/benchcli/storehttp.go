@@ -16,7 +16,6 @@ const storeAskerCommand = "store-asker"
 func (t *Terminal) storeHTTPCommand() *cobra.Command {
 	var cfg overstore.Config
 	var minRatio, maxCPU float64
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "store-http",
 		Short: "Measure a task store over HTTP against the same calls in the process",
@@ -36,7 +35,7 @@ store's shard. Processor time is that of the nodes, the servers and the API, wit
 			if err != nil {
 				return err
 			}
-			if err := t.printFields(r, asJSON); err != nil {
+			if err := t.printFields(r); err != nil {
 				return err
 			}
 			switch {
@@ -55,7 +54,6 @@ store's shard. Processor time is that of the nodes, the servers and the API, wit
 	f.BoolVar(&cfg.Unix, "unix", false, "ask over a Unix socket, as may who runs beside the node, instead of TCP")
 	f.Float64Var(&minRatio, "min-ratio", 0, "fail when there are fewer cycles per cycle in the process; 0 = never")
 	f.Float64Var(&maxCPU, "max-cpu", 0, "fail when a cycle takes more `microseconds` of processor; 0 = never")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }
 

@@ -14,7 +14,6 @@ import (
 func (t *Terminal) utilizationCommand() *cobra.Command {
 	var cfg bench.UtilizationConfig
 	var least float64
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "utilization",
 		Short: "Measure how well few slots are used while work waits",
@@ -29,7 +28,7 @@ which share of their time the slots ran a task; the rest is the way of an outcom
 			if err != nil {
 				return err
 			}
-			if err := t.printFields(r, asJSON); err != nil {
+			if err := t.printFields(r); err != nil {
 				return err
 			}
 			if r.Utilization < least {
@@ -42,10 +41,9 @@ which share of their time the slots ran a task; the rest is the way of an outcom
 	f.IntVar(&cfg.Nodes, "nodes", 3, "nodes")
 	f.IntVar(&cfg.Slots, "slots", 4, "attempts at once on each node")
 	f.IntVar(&cfg.Waiting, "waiting", 20, "tasks under way for each slot")
-	f.DurationVar(&cfg.Task, "task", 50*time.Millisecond, "how long a task runs")
+	f.DurationVar(&cfg.Task, "task-time", 50*time.Millisecond, "how long a task runs")
 	f.BoolVar(&cfg.Affinity, "one-affinity", false, "all tasks are of one affinity, and so in one shard")
 	f.DurationVar(&cfg.Duration, "duration", 10*time.Second, "time of the window that is measured")
 	f.Float64Var(&least, "min", 0, "fail when the share is smaller; 0 = never")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }

@@ -12,10 +12,9 @@ import (
 )
 
 // worksCommand returns the command; print prints a result.
-func worksCommand(print func(result any, asJSON bool) error) *cobra.Command {
+func worksCommand(print func(result any) error) *cobra.Command {
 	var cfg overworks.Config
 	var bounds overworks.Bounds
-	var asJSON bool
 	c := &cobra.Command{
 		Use:   "works",
 		Short: "Measure how fast the buckets of a work end, beside tasks",
@@ -34,7 +33,7 @@ workers work on 256 buckets of 100 items that take 5 ms each: it tells which sha
 			if err != nil {
 				return err
 			}
-			if err := print(r, asJSON); err != nil {
+			if err := print(r); err != nil {
 				return err
 			}
 			return r.Within(bounds)
@@ -46,6 +45,5 @@ workers work on 256 buckets of 100 items that take 5 ms each: it tells which sha
 	f.Float64Var(&bounds.Ratio, "min-ratio", 0, "fail when fewer buckets end for each task; 0 = never")
 	f.Float64Var(&bounds.OnItems, "min-on-items", 0,
 		"fail when workers spend a smaller share of their time on items; 0 = never")
-	f.BoolVar(&asJSON, "json", false, "print one JSON object")
 	return c
 }
