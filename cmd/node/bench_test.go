@@ -12,7 +12,7 @@ func TestBench_PrintsEveryFieldForEitherClient(t *testing.T) {
 		t.Run(client, func(t *testing.T) {
 			t.Parallel()
 			var got map[string]any
-			out := must(t, t.TempDir(), "bench", "--client", client, "--in-flight", "8", "--duration", "1ms", "--json")
+			out := must(t, t.TempDir(), "bench", "--client", client, "--in-flight", "8", "--duration", "1ms", "-o", "json")
 			if err := json.Unmarshal([]byte(out), &got); err != nil {
 				t.Fatalf("printed %q: %v", out, err)
 			}
@@ -32,7 +32,7 @@ func TestBench_PrintsEveryFieldForEitherClient(t *testing.T) {
 func TestBenchScale_PrintsEveryField(t *testing.T) {
 	t.Parallel()
 	var got map[string]any
-	out := must(t, t.TempDir(), "bench", "scale", "--waiting", "20", "--due", "20", "--delayed", "1000", "--duration", "500ms", "--json")
+	out := must(t, t.TempDir(), "bench", "scale", "--waiting", "20", "--due", "20", "--delayed", "1000", "--duration", "500ms", "-o", "json")
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatalf("printed %q: %v", out, err)
 	}
@@ -46,7 +46,7 @@ func TestBenchScale_PrintsEveryField(t *testing.T) {
 func TestBenchOverload_CountsEverySubmit(t *testing.T) {
 	t.Parallel()
 	var got map[string]float64
-	out := must(t, t.TempDir(), "bench", "overload", "--in-flight", "8", "--peak", "300ms", "--duration", "500ms", "--json")
+	out := must(t, t.TempDir(), "bench", "overload", "--in-flight", "8", "--peak", "300ms", "--duration", "500ms", "-o", "json")
 	if err := json.Unmarshal([]byte(out), &got); err != nil {
 		t.Fatalf("printed %q: %v", out, err)
 	}
