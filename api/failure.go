@@ -44,7 +44,7 @@ func (c *Call) problemOf(err error) *problem.Problem {
 // refuse answers with a problem.
 func (c *Call) refuse(p *problem.Problem) {
 	c.begun = true
-	c.w.Header().Del("ETag") // of what is not sent
+	c.w.Header().Del("ETag") // it belongs to the page that is not sent
 	c.dropBody()
 	c.leave()
 	if c.whole {

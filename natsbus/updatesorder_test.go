@@ -152,7 +152,9 @@ func TestUpdates_ThatCameBehindAReconnectionAccuseNobody(t *testing.T) {
 	if err := conn.ForceReconnect(); err != nil {
 		t.Fatal(err)
 	}
-	testcluster.Await(t, "the connection is back", func() bool { return conn.IsConnected() && conn.Stats().Reconnects > 0 })
+	testcluster.Await(t, "the connection is back", func() bool {
+		return conn.IsConnected() && conn.Stats().Reconnects > 0
+	})
 	before := conn.Stats().InMsgs
 	u.publish(1)
 	testcluster.Await(t, "a message has come", func() bool { return conn.Stats().InMsgs > before })

@@ -42,7 +42,8 @@ func TestTask_TellsItsTimesProgressAndErrorInWords(t *testing.T) {
 	l.task.Status, l.task.Substatus, l.task.Progress = task.Created, task.SubScheduled, &task.Progress{Done: 7}
 	why := engine.Explanation{Why: "not-due", Since: 1_700_000_000_000, Text: "it is due at noon"}
 	s = serveClient(t, explained{l, why}, ui.Config{})
-	s.want(s.get("viewer", "/ui/tasks/long~1"), 200, "</strong>, waits <time data-since", "</time>: <bdi>it is due at noon</bdi>", "<dd>7</dd>")
+	s.want(s.get("viewer", "/ui/tasks/long~1"), 200,
+		"</strong>, waits <time data-since", "</time>: <bdi>it is due at noon</bdi>", "<dd>7</dd>")
 }
 
 // A drawing of less than ten seconds tells its ends to the millisecond.

@@ -204,7 +204,8 @@ func TestMirror_GoesOnWhenTheFirstProcessWasKilled(t *testing.T) {
 	}
 	other := run(t, dir, to("other")...)
 	was := "of which DST was " + filepath.Join(dir, "target") + " and is " + filepath.Join(dir, "other") + " now;"
-	if other.code != 2 || !strings.Contains(other.err, "may not have come to its end") || !strings.Contains(other.err, was) {
+	if other.code != 2 || !strings.Contains(other.err, "may not have come to its end") ||
+		!strings.Contains(other.err, was) {
 		t.Errorf("another mirror: code %d: %s%s", other.code, other.out, other.err)
 	}
 	mirrored(t, run(t, dir, to("target")...), files(want), 0)

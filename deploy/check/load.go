@@ -27,7 +27,7 @@ type load struct {
 	mu      sync.Mutex
 	effects map[string]int // by the id of a task
 	taken   []string       // ids that a node has acknowledged
-	refused []error        // of tasks that no node has taken
+	refused []error        // one for each task that no node has taken
 }
 
 func newLoad(doors []*door) (*load, error) {

@@ -46,12 +46,12 @@ func TestWork_ItsWorkersStartWhereFewestOfThemRun(t *testing.T) {
 		case !late || n == most:
 			t.Fatalf("workers by node: %+v, want about three each", is.Workers.Nodes)
 		}
-		t.Logf("another draw: a worker has waited so long for a slot where fewest run that it took another: %+v", is.Workers.Nodes)
+		t.Logf("another draw: a worker gave up its wait for a slot where fewest run: %+v", is.Workers.Nodes)
 	}
 }
 
-// startedLate reports whether a worker of a work has waited about as long as one waits for a slot where fewest run: on a
-// busy machine that comes later.
+// startedLate reports whether a worker waited about as long as the owner waits for a slot where fewest run. A busy
+// machine offers slots later.
 func (w *world) startedLate(id events.TaskID) (late bool) {
 	w.Helper()
 	const waits = 400 // ms
