@@ -363,7 +363,7 @@ func wrongUsageIs2(t *testing.T, dir string) {
 		{"serve", "--data", "new", "--name", "a b\n"},
 		{"help", "frobnicate"},
 		{"completion", "tcsh"},
-		{"bench", "--client", "carrier-pigeon"},
+		{"bench", "--in-flight", "16385"},
 	} {
 		r := run(t, dir, args...)
 		if r.code != 2 || r.out != "" || r.err == "" {

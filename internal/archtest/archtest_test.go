@@ -118,6 +118,7 @@ etcdstore            | store events internal/wire go.etcd.io/etcd/client go.etcd
 natsbus              | store tasklog events work/feed work/feed/inorder internal/wire github.com/nats-io/nats.go github.com/klauspost/compress | alone knows subjects; compresses what is archived
 cluster              | internal/advertised internal/connection store tasklog engine etcdstore natsbus | one config for store, bus and archive: light enough for a caller
 engine/embedded      | internal/advertised internal/connection engine task etcdstore natsbus cluster go.etcd.io/etcd go.uber.org/zap google.golang.org/grpc github.com/nats-io | alone runs servers in the process of a node
+internal/measure     | internal/connection behaviors/builtin cluster engine engine/embedded etcdstore natsbus task go.etcd.io/etcd/client | nodes under a load, beside the raw client
 engine/enginetest    | api/view engine/local events ledger task | a node for the tests of users: it links no server
 engine/local         | engine store store/memarchive store/membus filestore filestore/filejournal filestore/filearchive filestore/filelogs filestore/journal filestore/memjournal task | a node without servers, in one process
 api/doors            |                                                  | bounds connections of several listeners together
@@ -164,14 +165,9 @@ cmd/node/internal/schedulecli | api/operations api/shape cmd/node/internal/exitc
 cmd/node/internal/synccli | api/operations cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/input cmd/node/internal/logcli cmd/node/internal/output collections collections/apply collections/taskjson events schedule task tasklog golang.org/x/sync github.com/spf13/cobra | the command line of collections: it asks by functions that it is given
 cmd/node/internal/syncfile | cmd/node/internal/exitcode cmd/node/internal/input collections collections/apply | keeps a cluster as the file of a node says: it asks by what it is given
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
+cmd/node/internal/bench | cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/output internal/measure github.com/spf13/cobra | measures this machine, and prints what came of it
 cmd/node/internal/certificates |                                      | how long certificates hold
 cmd/node/internal/monitor | api/doors cmd/node/internal/certificates cmd/node/internal/openfiles meter meter/prommeter github.com/prometheus/client_golang | serves what a node measures; alone listens for metrics
-cmd/node/internal/bench/overstore | api api/operations api/stores api/token behaviors/builtin cmd/node/internal/bench events item task golang.org/x/sync | measures task stores against tasks
-cmd/node/internal/bench/overschedules | behaviors/builtin cmd/node/internal/bench events ledger schedule golang.org/x/sync | measures schedules beside tasks
-cmd/node/internal/bench/overworks | behaviors behaviors/builtin cmd/node/internal/bench events task work work/segmentation | measures works beside tasks
-cmd/node/internal/bench/overui | api api/logs api/operations api/schedules api/stores api/token api/ui api/ui/trend api/works behaviors behaviors/builtin cmd/node/internal/bench events item schedule task work work/segmentation golang.org/x/sync | measures the dashboard, looked at by a process of its own
-cmd/node/internal/bench/overhttp | api api/operations api/token behaviors/builtin cmd/node/internal/bench task golang.org/x/sync | measures the HTTP API, asked by a process of its own
-cmd/node/internal/bench | internal/connection cmd/node/... behaviors behaviors/builtin cluster engine task meter meter/prommeter github.com/prometheus/client_golang store engine/embedded events projection etcdstore natsbus golang.org/x/sync golang.org/x/sys go.etcd.io/etcd/client | measures against the raw client, on processors of its own
 examples/...         | behaviors engine/embedded | what a user would import
 examples/service/... | behaviors cluster engine events task examples/service/... | a user's own API and worker
 examples/updates     | behaviors engine engine/embedded natsbus task work work/feed github.com/nats-io/nats.go | a user's own source of changes
@@ -188,6 +184,7 @@ internal/locktest    |                                                  | a leaf
 internal/faultstore  | go.etcd.io/etcd google.golang.org/grpc | faults
 internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | stands in for etcd, at the level of its messages
 integration          | github.com/anishathalye/porcupine github.com/nats-io | black-box tests on real servers
+integration/bench    | github.com/prometheus/client_golang golang.org/x/sync golang.org/x/sys | benchmarks on real servers
 integration/browser  | api/token api/ui                                  | opens the dashboard in a browser, which a module of its own drives
 integration/processes |                                               | tests of nodes that are processes
 integration/collections |                                             | tests of collections over the API of several nodes
@@ -267,10 +264,9 @@ func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
 }
 
 // A handler beside the table of routes would have no role, no limits and no row in the matrix. Metrics for the users of the machine have a
-// listener of their own, which is off by default. A benchmark compares the API with a handler that does nothing, and an example is
-// an API of a user.
+// listener of their own, which is off by default. An example is an API of a user.
 func TestProject_RequestsAreAnsweredByTheTableOfRoutes(t *testing.T) {
-	report(t, load(t).Handlers("api", "cmd/node/internal/monitor", "meter/prommeter", "cmd/node/internal/bench/overhttp", "examples/service/api"))
+	report(t, load(t).Handlers("api", "cmd/node/internal/monitor", "meter/prommeter", "examples/service/api"))
 }
 
 func TestProject_InterfacesAreSmall(t *testing.T) {

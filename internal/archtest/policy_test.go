@@ -21,7 +21,6 @@ var circles = archtest.Limits{
 	"api/stores":                     4,
 	"behaviors":                      7,
 	"behaviors/builtin":              6,
-	"cmd/node/internal/benchcli":     9,
 	"engine":                         15,
 	"engine/internal/command":        6,
 	"engine/internal/sender":         10,
@@ -77,8 +76,6 @@ var unions = []string{
 	"store/storetest.Fixture",
 	"store/storetest.ReceiverFixture",
 
-	"cmd/node/internal/bench.turns",
-	"cmd/node/internal/bench.unsnapshotted",
 	"cmd/node/internal/connect.Receiving",
 	"cmd/node/internal/connect.Sending",
 	"integration/simulation/world.sized",
