@@ -28,7 +28,7 @@ var noLimits = api.Limits{PerSecond: 1e6, Burst: 1e6, InFlight: 1e6}
 
 // BenchmarkHTTP compares tasks that a process of its own submits over HTTP, and waits for, with those of as many
 // callers in the process of the nodes: one by one, and in batches. Then it times requests beside idle connections,
-// which are a further process's. Processor time is that of the nodes, the servers and the API.
+// which are a further process's. Processor time counts the nodes, the servers and the API.
 func BenchmarkHTTP(b *testing.B) { run(b, overHTTP) }
 
 func overHTTP(tb testing.TB) figures {

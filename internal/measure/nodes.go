@@ -57,7 +57,12 @@ func StartNode(ctx context.Context, c *cluster.Cluster, cfg engine.NodeConfig, w
 		return nil, errors.Join(err, c.Close())
 	}
 	run, stop := context.WithCancel(context.WithoutCancel(ctx))
-	n := &Node{Node: inner, Cluster: c, stop: stop, ended: make(chan error, 1)}
+	n := &Node{
+		Node:    inner,
+		Cluster: c,
+		stop:    stop,
+		ended:   make(chan error, 1),
+	}
 	go func() { n.ended <- inner.Run(run) }()
 	late := time.NewTimer(readyWithin)
 	defer late.Stop()
