@@ -24,7 +24,7 @@ race: # the detector makes the longest package five times slower, which a busy m
 # wants takes the linker a third of its time.
 race-short: # fewer repetitions, and only where something runs side by side
 	go test -race -short -p 2 -timeout 30m -vet=off -ldflags=-w $$(grep -rlE --include='*.go' '^\s*go |\.Go\(|sync\.|atomic\.' . | \
-		xargs -n 1 dirname | sort -u | grep -vE '^\./(cmd/node|deploy/check|examples/.*|integration/(browser/driver|mutations|upgrade)|internal/archtest)$$')
+		xargs -n 1 dirname | sort -u | grep -vE '^\./(cmd/node|deploy/check|examples/.*|integration/(browser/driver|upgrade)|internal/archtest)$$')
 
 test:
 	go test ./...
@@ -44,7 +44,7 @@ fuzz: # every target of every package for FUZZTIME, one for each processor at a 
 		failed=$$?; echo "$$2"; echo "$$out"; exit $$failed' <"$$dir/targets"
 
 mutations: # breaks the code in every way of the table, and wants one test red each time
-	go run ./integration/mutations
+	go run ./integration/mutation test
 
 # proof is what the gate has no time for, in parts that note what they came to: see integration/proof. Any of them alone is
 # proof-NAME, such as proof-faults.

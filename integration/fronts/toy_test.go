@@ -8,8 +8,8 @@ import (
 	"strings"
 	"testing"
 
-	"taskledger/integration/bugs"
 	"taskledger/integration/fronts"
+	"taskledger/integration/mutation/overlay"
 )
 
 // maxTouched bounds the existing files of the product that the next front touches.
@@ -17,23 +17,16 @@ const maxTouched = 20
 
 // A front is new files and a row a table: the toy is laid over the tree, and its tests run there.
 func TestToyFront_IsNewFilesAndRows(t *testing.T) {
-	if n := len(fronts.ToyRows); n > maxTouched {
+	t.Chdir(filepath.Join("..", ".."))
+	texts, err := overlay.Apply(fronts.ToyRows...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if n := len(texts); n > maxTouched {
 		t.Errorf("the toy touches %d existing files, want %d at most", n, maxTouched)
 	}
-	t.Chdir(filepath.Join("..", ".."))
-	texts := map[string]string{}
-	for i := range fronts.ToyRows {
-		row := &fronts.ToyRows[i]
-		original, err := os.ReadFile(row.File)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if texts[row.File], err = row.Apply(string(original)); err != nil {
-			t.Fatalf("%s: %v", row.File, err)
-		}
-	}
 	toy := filepath.Join("integration", "fronts", "testdata", "toy")
-	err := fs.WalkDir(os.DirFS(toy), ".", func(path string, d fs.DirEntry, err error) error {
+	err = fs.WalkDir(os.DirFS(toy), ".", func(path string, d fs.DirEntry, err error) error {
 		if err != nil || d.IsDir() {
 			return err
 		}
@@ -47,21 +40,25 @@ func TestToyFront_IsNewFilesAndRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	overlay, err := bugs.Lay(t.TempDir(), texts)
+	laid, err := overlay.Lay(t.TempDir(), texts)
 	if err != nil {
 		t.Fatal(err)
 	}
-	build := exec.CommandContext(t.Context(), "go", "build", "-overlay="+overlay, "./engine", "./api/view")
+	build := exec.CommandContext(t.Context(), "go", "build", "-overlay="+laid, "./engine", "./api/view")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	test := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-overlay="+overlay, "-run=^TestToy_", "-v", "./engine/internal/shard")
+	test := exec.CommandContext(t.Context(), "go", "test", "-vet=off", "-count=1", "-overlay="+laid,
+		"-run=^TestToy_", "-v", "./engine/internal/shard")
 	out, err := test.CombinedOutput()
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, name := range []string{"CountsTheEndOfEveryAttemptInItsEntry", "CountsNothingWhileANodeCannotReadIt", "RingsAtATimeThatWasPreparedBesideTheTurns", "RingsInTheNextEntryWhereOneIsFull",
-		"HoldsTheTaskOfTheLastAttemptAgainstRetention"} {
+	for _, name := range []string{
+		"CountsTheEndOfEveryAttemptInItsEntry", "CountsNothingWhileANodeCannotReadIt",
+		"RingsAtATimeThatWasPreparedBesideTheTurns", "RingsInTheNextEntryWhereOneIsFull",
+		"HoldsTheTaskOfTheLastAttemptAgainstRetention",
+	} {
 		if !strings.Contains(string(out), "--- PASS: TestToy_"+name) {
 			t.Errorf("TestToy_%s did not run:\n%s", name, out)
 		}

@@ -39,9 +39,9 @@ var parts = []part{
 	{"faults", []string{`go run ./integration/robustness run --all-faults --etcd 3 --seed "$SEED" --parallel 2 --duration 5s`}},
 	{"rounds", []string{`go run ./integration/robustness rounds --rounds 100 --parallel 2 --seed "$SEED"`}},
 	{"fuzz", []string{`make fuzz FUZZTIME=1m`}},
-	{"mutations", []string{`go run ./integration/mutations`}},
-	{"planted-simulated", []string{`go run ./integration/planted -harness simulated -seed "$SEED"`}},
-	{"planted-real", []string{`go run ./integration/planted -harness real -seed "$SEED"`}},
+	{"mutations", []string{`go run ./integration/mutation test`}},
+	{"planted-simulated", []string{`go run ./integration/mutation hunt -harness simulated -seed "$SEED"`}},
+	{"planted-real", []string{`go run ./integration/mutation hunt -harness real -seed "$SEED"`}},
 	// Backup, restore, and the way to own servers, as docs/backup.md has them, with the tools of etcd and NATS.
 	{"backups", []string{`go run ./integration/backups "$DIR"`}},
 	// The dashboard in a browser, and pictures of every page below DIR, which are there to be looked at: with

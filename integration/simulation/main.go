@@ -19,6 +19,7 @@ import (
 	"strconv"
 	"time"
 
+	"taskledger/integration/robustness/history"
 	"taskledger/integration/simulation/build"
 	"taskledger/integration/simulation/machine"
 )
@@ -97,9 +98,11 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 	c := &campaign{
 		options: o,
 		program: program,
-		history: machine.History,
-		out:     out,
-		replay:  args[0] == "replay",
+		history: func(ctx context.Context, program string, seed uint64) (*history.Run, error) {
+			return machine.History(ctx, program, seed)
+		},
+		out:    out,
+		replay: args[0] == "replay",
 	}
 	return c.run(ctx)
 }

@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"taskledger/integration/bugs"
+	"taskledger/integration/mutation/overlay"
 )
 
 const (
@@ -22,24 +22,25 @@ var (
 	lowest   = regexp.MustCompile(`(var lowest = Reads\{Kind: events\.)(Kind\w+)`)
 )
 
-// release returns where the node of a release that lacks a kind of event and those behind it will be, and what builds it;
-// "" = it has all. That every release reads most kinds is edited away. The working directory is the root of the module.
+// release returns where the node of a release that lacks a kind of event and those behind it will be, and what builds
+// it; "" = it has all. That every release reads most kinds is edited away. The working directory is the root of the
+// module.
 func release(t *testing.T, name, without string) (path string, build func() error) {
 	t.Helper()
 	texts := map[string]string{whatIsRead: edit(t, whatIsRead, lowest, "${1}KindCreated")}
 	if without != "" {
 		texts[eventKinds] = withoutKinds(t, without)
 	}
-	overlay, err := bugs.Lay(t.TempDir(), texts)
+	laid, err := overlay.Lay(t.TempDir(), texts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	path = filepath.Join(t.TempDir(), name)
-	return path, func() error { return bugs.Build(t.Context(), overlay, "build", "-o", path, "./integration/upgrade") }
+	return path, func() error { return overlay.Build(t.Context(), laid, "build", "-o", path, "./integration/upgrade") }
 }
 
-// withoutKinds is the list of kinds as it was before one of them, and those behind it, were added. Their names are left, since the
-// rest of the sources uses them, behind the end.
+// withoutKinds returns the list of kinds as it was before one of them, and those behind it, were added. Their names are
+// left, since the rest of the sources uses them, behind the end.
 func withoutKinds(t *testing.T, first string) string {
 	t.Helper()
 	text, err := os.ReadFile(eventKinds)

@@ -218,11 +218,10 @@ integration/otheruser | github.com/nats-io/nats.go                      | runs t
 integration/documents |                                               | runs what a document says: knows nothing of what is inside
 integration/backups   |                                               | runs what a document says: knows nothing of what is inside
 integration/upgrade  | behaviors/builtin engine task etcdstore natsbus | a node, built from sources of different releases
-integration/fronts   | api api/token integration/bugs events item projection/extension projection/items projection/journal projection/schedules projection/settings projection/works projection/steady schedule | says where the parts of a front stand, and lays a toy over the tree
-integration/bugs     |                                                  | a leaf: broken sources
-integration/mutations | integration/bugs                                 | rewrites source and runs tests
+integration/fronts   | api api/token integration/mutation/overlay events item projection/extension projection/items projection/journal projection/schedules projection/settings projection/works projection/steady schedule | says where the parts of a front stand, and lays a toy over the tree
+integration/mutation | integration/mutation/overlay integration/robustness/check integration/simulation/build integration/simulation/machine | breaks the code, runs tests, and looks for planted bugs with both harnesses
+integration/mutation/overlay |                                          | a leaf: builds edited sources
 integration/proof     |                                                  | notes what the long proof of a tree came to
-integration/planted  | integration/bugs integration/robustness/check integration/simulation/build integration/simulation/machine golang.org/x/sync | looks for planted bugs with both harnesses
 tests                | go.uber.org/goleak pgregory.net/rapid github.com/vmihailenco/msgpack go.etcd.io/etcd/client go.etcd.io/etcd/api | checkers, and the raw client that damages what is stored; none of it reaches a user's binary
 `
 

@@ -28,7 +28,6 @@ var circles = archtest.Limits{
 	"engine/internal/stores":         4,
 	"engine/internal/worker":         8,
 	"events":                         5,
-	"integration/bugs":               5,
 	"integration/robustness/check":   4,
 	"integration/robustness/cluster": 6,
 	"integration/robustness/fault":   4,

@@ -222,7 +222,7 @@ func TestState_StaysSmall(t *testing.T) {
 	}
 }
 
-func TestDecode_RefusesWhatIsTheFoldOfNoEvents(t *testing.T) {
+func TestDecode_RefusesSettingsThatNoEventsFoldTo(t *testing.T) {
 	s, _ := fill(t, "")
 	if _, err := decode(encode(s)); err != nil {
 		t.Fatal(err)

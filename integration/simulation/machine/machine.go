@@ -43,13 +43,13 @@ var ErrHangs = errors.New("the program hangs")
 
 // Run runs the program, as package build makes it, with the seed as its argument and returns what it printed. The same
 // program and seed print the same wherever the program lies, on processors of one kind. The error says what the program
-// wrote about its end; it wraps ErrHangs when the program did not end.
-func Run(ctx context.Context, program string, seed uint64) ([]byte, error) {
+// wrote about its end; it wraps ErrHangs when the program did not end. env is added to the environment of the program.
+func Run(ctx context.Context, program string, seed uint64, env ...string) ([]byte, error) {
 	ctx, cancel := context.WithTimeoutCause(ctx, patience, ErrHangs)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, strconv.FormatUint(seed, 10))
 	var out, problem bytes.Buffer
-	cmd.Env, cmd.Stdout, cmd.Stderr = environment, &out, &problem
+	cmd.Env, cmd.Stdout, cmd.Stderr = append(env, environment...), &out, &problem
 	cmd.Cancel = func() error { return cmd.Process.Signal(syscall.SIGQUIT) } // it prints its goroutines
 	cmd.WaitDelay = lastWords
 	err := cmd.Run()
@@ -88,8 +88,8 @@ func unframe(framed []byte) (written []byte) {
 
 // History runs the program once and returns the history that it made. It notes among the problems of the history when
 // too little happened to prove anything.
-func History(ctx context.Context, program string, seed uint64) (*history.Run, error) {
-	out, err := Run(ctx, program, seed)
+func History(ctx context.Context, program string, seed uint64, env ...string) (*history.Run, error) {
+	out, err := Run(ctx, program, seed, env...)
 	if err != nil {
 		return nil, err
 	}

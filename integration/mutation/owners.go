@@ -1,0 +1,168 @@
+package main
+
+const (
+	staleCompletion = "	t := d.State.Attempt(c.Started)\n" +
+		"	if t == nil || t.ID != c.Task || t.Node != c.Node {" + answersStale
+	answersStale = "\n		d.Stale++\n		return Answer{Code: AnswerStale}\n	}\n	switch c.How {"
+)
+
+// decisions break what an owner may decide, and what it may refuse.
+var decisions = []mutation{
+	{"number decided twice by one owner", "TestNumbers_SameBatchByTwoWaysIsDecidedOnce",
+		in("engine/internal/shard/decide.go", "= o.decided(b.Batch); done", "= o.decided(b.Batch); done && answers == nil")},
+	{"number forgotten with its owner", "TestNumbers_DecidedBatchIsAnsweredAgainByTheNextOwner",
+		in("engine/internal/shard/decide.go", "row := o.state.Decided(lane)\n", "row := (*projection.Decided)(nil)\n")},
+	{"overtaken number decided late", "TestNumbers_EarlierBatchThanTheLastIsNotDecided",
+		in("engine/internal/shard/decide.go", "< row.Number {\n		return nil, true", "< row.Number {\n		return nil, false")},
+	{"event of a kind that a present node cannot read", "TestDecide_RefusesWhatANodeCannotReadByItsName",
+		in("engine/internal/command/decider.go", "kind <= d.Highest || d.Members ==", "kind >= d.Highest || d.Members ==")},
+	{"join refused because a node cannot read its record", "TestSubmit_ThatJoinsWorksWhileANodeCannotReadJoined",
+		in("engine/internal/command/submit.go", ` && d.forbids(events.KindJoined) == ""`, "")},
+	{"deadline that ends nothing", "TestDeadline_EndsARunThatWaits",
+		in("engine/internal/deadlines/deadlines.go", "!o.overdue", "o.overdue")},
+	{"shard given up because there is no room to say what joins must read",
+		"TestFull_AnOwnerWaitsUntilItCanSayWhatNodesMustRead",
+		in("engine/internal/shard/storefull.go", "err, store.ErrFull) && ctx.Err() == nil", "err, store.ErrFull) && false")},
+	{"outcome that cannot be recorded is forgotten", "TestAttempt_WhoseResultCannotBeStoredFails",
+		in("engine/internal/worker/report.go", "never && !a.rejected", "never && false")},
+	{"hand-over to a node whose entries not all can read",
+		"TestDrain_LeavesItsShardsToTheNodeOfALaterReleaseAndHandsThemNotOver",
+		in("engine/drain.go", ` || v.Outdated(v.Nodes[next].Reads.UpTo(0)) != ""`, "")},
+	{"reason of a cancelled run that is not recorded", "TestOperate_ReasonOfACancelIsRecordedInEveryState",
+		in("engine/internal/command/operate.go", "&events.Rescheduled{Reason: c.Reason}", "&events.Rescheduled{}")},
+	{"sleep that overflows", "TestShardClock_SleepsUntilWhateverIsDue",
+		in("engine/internal/shard/clock.go", "2*min(due-c.latest, math.MaxInt64/4)", "2*min(due-c.latest, math.MaxInt64)")},
+	{"command decided without the fields that are not known",
+		"TestDecide_RefusesACommandOfALaterReleaseByTheNameOfTheOwner",
+		in("engine/internal/command/unknown.go", "Answer { return c.refused(d.Self) }", "Answer { return Answer{} }")},
+	{"batch decided although it is too old to be known", "TestBatch_RepeatedAfterItsNumberIsForgottenIsNotDecidedAgain",
+		in("engine/internal/command/batch.go", "b.Lane != LaneSubmit || age", "b.Lane != LaneSubmit || true || age")},
+	{"key that joins another request", "TestSubmit_TellsARepeatedRequestFromAnotherOfItsKey",
+		in("engine/internal/command/submit.go", "t.Requests.Another(c.RequestID):", "false:")},
+	{"request forgotten while it may be repeated", "TestRetention_HoldsWhatARequestMadeForTenMinutesWhateverElseEnds",
+		in("projection/shard.go", "t.Final() && s.holds(t)", "false")},
+	{"task of a request of anybody", "TestRequest_OfAnotherPrincipalBehaviorOrKeyIsAnotherTask",
+		in("engine/submit.go", "events.TaskOfRequest(c.principal(ctx), cmd", `events.TaskOfRequest("", cmd`)},
+	{"key of a request of one task that makes many", "TestSubmit_TellsARequestOfManyTasksFromOneOfTheSameKey",
+		in("engine/internal/command/submit.go", "t == nil && d.usedByAnother(c)", "false")},
+	{"merges that pass the brake", "TestRefusalAndLimit_HoldForAllThatSubmitsAdd",
+		in("engine/internal/command/merge.go", "!c.Operator && (t.Final() || adds > 0", "false && (t.Final() || adds > 0")},
+	{"task in an affinity that is reserved", "TestSubmit_ReservesTheAffinitiesOfStores",
+		in("engine/internal/command/submit.go",
+			"strings.HasPrefix(string(c.Task), reservedAffinities)", "string(c.Task) == reservedAffinities")},
+	{"further runs that pass the brake", "TestRefusalAndLimit_HoldForAllThatSubmitsAdd",
+		in("engine/internal/command/submit.go", "(true, len(t.Params)); refused", "(true, len(t.Params)); refused && false")},
+	{"operation of a task that has changed since it was seen",
+		"TestOperate_OfATaskThatHasAnotherEventSinceItWasSeenDoesNothing",
+		in("engine/internal/command/operate.go", "c.Seen != 0 && t.Last != c.Seen", "c.Seen != 0 && t.Created > c.Seen")},
+	{"bulk operation on a task that has changed since it began", "TestEach_ResumedWhereItWasKilledRetriesEachTaskOnce",
+		in("bulk/bulk.go", "return r.at.since(t.ID, t.Version.Ref) && !r.cancels(&t)", "return false")},
+	{"merge that starts another run after the end of the one it was for",
+		"TestMerge_AfterTheEndOfTheRunAnswersTheRecordedOutcome",
+		in("engine/internal/command/merge.go",
+			"t.Final() && !c.Operator && c.Submit.Policy.Existing == events.ReturnRecorded: //", "false: //")},
+	{"repetition without a pause", "TestComplete_TimesInThePastMeanNowButNotBefore50MillisecondsFromTheStart",
+		in("engine/internal/command/complete.go",
+			"return max(d.Now.Add(max(c.Wait, 0)), t.StartedAt.Add(leastRepeat))", "return d.Now.Add(max(c.Wait, 0))")},
+	{"answers larger than a message", "TestQuery_AnswersFitIntoAMessage",
+		in("engine/internal/command/answer.go", "size > 0 && size+n > MaxReadBytes", "size > MaxReadBytes")},
+	{"ties that nobody checks", "TestSeal_RefusesWhatDecodeWouldRefuse",
+		in("events/check.go", "return b.Ties.check()", "	return nil")},
+	{"answer of a later release that is asked for again and again",
+		"TestAnswers_WithACodeOfALaterReleaseAreReadAsRefusals",
+		in("engine/internal/command/answer.go",
+			"a.setCode(code)",
+			"if a.setCode(code); code >= uint64(answerCodeCount) {\n			r.Fail(\"answer code %d\", code)\n		}")},
+	{"outcome with too many properties that is never answered", "TestOwner_RefusesWhatIsTooLargeAndServesOn",
+		in("engine/internal/command/complete.go", "DecodeUpTo(r, maxSentProperties)", "DecodeUpTo(r, maxSentProperties/64)")},
+	{"completion without the attempt", "TestComplete_OutcomeOfAnEarlierAttemptIsRefused",
+		in("engine/internal/command/complete.go",
+			staleCompletion, "	t := d.State.Task(c.Task)\n	if t == nil || !t.OnNode() || t.Node != c.Node {"+answersStale)},
+	{"completion by attempt number and node", "TestComplete_OutcomeOfAnEarlierLifeIsRefused",
+		in("engine/internal/command/complete.go",
+			staleCompletion,
+			"	t := d.State.Task(c.Task)\n"+
+				"	if t == nil || !t.OnNode() || t.Started != c.Started && t.Attempt != 1 || t.Node != c.Node {"+answersStale)},
+	{"owner that believes that its senders check", "TestOwner_RefusesWhatIsTooLargeAndServesOn",
+		in("engine/internal/command/decider.go", ":= RefuseInvalid(c); refused", ":= RefuseInvalid(c); refused && false")},
+	{"batch that is decided whatever room the entry has", "TestOwner_DecidesBatchesApartThatDoNotFitTogether",
+		in("engine/internal/command/room.go", "return d.EntryFull() || ", "return d.EntryFull() || false && ")},
+	{"command that cannot be stored and is tried for ever", "TestOwner_RefusesABatchThatCannotBeStoredAndServesOn",
+		in("engine/internal/command/decidebatch.go", "case n > 0", "case n > 0 && false")},
+	{"bug in a decision that ends more than its command", "TestOwner_RefusesTheCommandOfABugAndServesOn",
+		in("engine/internal/command/decider.go", "d.Err = nil\n	return a", "return a")},
+	{"event that is refused and stays in the entry", "TestDecide_BugBeforeTheFirstEventRefusesItsCommandOnly",
+		in("engine/internal/command/decider.go", "d.Entry.DropAfter(mark)", "_ = mark")},
+	{"completion without the node", "TestComplete_OutcomeFromAnotherNodeIsRefused",
+		in("engine/internal/command/complete.go",
+			staleCompletion, "	t := d.State.Attempt(c.Started)\n	if t == nil || t.ID != c.Task {"+answersStale)},
+}
+
+// effects let something leave an owner or a worker before it is committed, or when it is over.
+var effects = []mutation{
+	{"effects before the commit", "TestEffects_NoneLeavesTheOwnerBeforeItsEntryIsCommitted",
+		in("engine/internal/shard/turn.go", "if len(o.entry.Entry.Events)+", "o.perform()\n	if len(o.entry.Entry.Events)+").
+			and("o.perform()\n	o.spare = in", "o.spare = in")},
+	{"answer without events before the entry in the making", "TestAnswer_WithoutEventsWaitsForTheEntryItDependsOn",
+		in("engine/internal/shard/decide.go",
+			"		o.pending.replies = append(o.pending.replies, pendingReply{b, o.decideBatch(d, b.Batch)})\n",
+			`		before := len(o.entry.Entry.Events)
+		answers := o.decideBatch(d, b.Batch)
+		if len(o.entry.Entry.Events) == before {
+			b.Reply(b.Batch, answers, true)
+			continue
+		}
+		o.pending.replies = append(o.pending.replies, pendingReply{b, answers})
+`)},
+	{"slots kept by an entry that was refused", "TestEffects_RefusedEntryGivesItsSlotsBack",
+		in("engine/internal/shard/turn.go", "o.cfg.Slots.Untake(o.pending.starts[i].Behavior)", "_ = i")},
+	{"function called without a look at the session", "TestExecutor_CallsNoFunctionWhileTheSessionIsOld",
+		in("engine/internal/worker/attempt.go", "!a.session.host.MayStart() { //", "false { //")},
+	{"outcome reported after the session", "TestExecutor_ReportsNothingOfAnEndedSession",
+		in("engine/internal/worker/report.go", " || a.session.ctx.Err() != nil { //", " { //")},
+	{"reads answered by an old session", "TestOwner_WithAnOldSessionStartsAndShowsNothing",
+		in("engine/internal/shard/query.go", "!o.cfg.Host.MayStart() {\n		return // the", "false {\n		return // the")},
+}
+
+// assignments break how owners and workers agree on who runs what.
+var assignments = []mutation{
+	{"offer answered from memory alone", "TestOffer_AssignmentOutlivesTheOwnerThatMadeIt",
+		in("engine/internal/shard/assign.go",
+			"		o.entry.AddOrigin(p.Origin())\n		o.entry.SetAnswers(command.EncodeAnswers(answers))\n", "")},
+	{"offer answered again with what was merged since", "TestOffer_AnsweredAgainLeavesOutWhatWasMergedSince",
+		in("engine/internal/shard/assign.go", " && t.ParamsAt < t.Started", "")},
+	{"no roll call", "TestReconcile_ReleasesAnAssignmentThatNeverArrived",
+		in("engine/internal/command/reconcile.go", "c.Epoch != d.Epoch", "true")},
+	{"roll call that releases assignments under way", "TestReconcile_LeavesAnAssignmentUnderWay",
+		in("engine/internal/command/reconcile.go", "t.Offer > 0 && t.Offer <= c.Answered", "t.Offer > 0")},
+	{"roll call that releases what another part lists", "TestReconcile_OfManyAttemptsReleasesExactlyTheMissingOne",
+		in("engine/internal/command/reconcile.go", " && c.covers(t.Started) && ", " && ")},
+	{"drain that does not wait for its roll call", "TestDrain_AssignmentThatNeverArrivedIsReleasedNotLost",
+		in("engine/drain.go", "m.waitForOwners(ctx, last.Add(releaseWithin), reconciled)", "_ = reconciled")},
+	{"roll call that doubts the owner's own starts", "TestReconcile_ReleasesALocalStartOfAnEarlierOwner",
+		in("engine/internal/command/reconcile.go", "== 0 && (c.Node != self || t.Started.Entry() < began)", "== 0")},
+	{"cancel that is only a hint", "TestReconcile_RepeatsACancelThatCameTooEarly",
+		in("engine/internal/command/reconcile.go", " || t.Cancelled || d.crewSuspended(t)", " || d.crewSuspended(t)")},
+	{"offer answered before its attempts are known", "TestReconcile_NeverMissesTheAttemptsOfAnAnsweredOffer",
+		in("engine/internal/worker/offers.go",
+			"x.Launch(session, shard, assigned[i])", "of.mu.Unlock()\n		x.Launch(session, shard, assigned[i])\n		of.mu.Lock()")},
+}
+
+// losses declare a node lost that is there, or tell its attempts otherwise than they are.
+var losses = []mutation{
+	{"loss declared from a view", "TestLost_AbsenceFromAViewIsNoEvidence",
+		in("engine/placement.go", "refresh(ctx)\n	if err != nil {\n		if", "view.Load(), error(nil)\n	if err != nil {\n		if")},
+	{"loss declared from a view by a new owner", "TestLost_ANewOwnerAsksWhoIsThere",
+		in("engine/placement.go",
+			":= p.m.refresh(ctx)\n	if err != nil {\n		return", ":= p.m.view.Load(), error(nil)\n	if err != nil {\n		return")},
+	{"stamps served as the events have them", "TestStamps_MoveOnWithTheNodeAndStandStillWithoutIt",
+		in("engine/internal/shard/query.go", "Number: int64(o.cfg.Host.Sighted().Of(t)), ", "")},
+	{"stamps that go back when the node has gone", "TestSightings_KeepTheLastOfEachNodeThatIsThereOrServed",
+		in("engine/internal/command/sightings.go", "!is && served(node)", "!is && served == nil")},
+	{"sight of a node undone by a read that was overtaken", "TestSightings_KeepTheLastOfEachNodeThatIsThereOrServed",
+		in("engine/internal/command/sightings.go", "next[node] = max(at, s[node])", "next[node] = at")},
+	{"losses not reset by a success", "TestLoss_SuccessGivesAFreshBudget",
+		in("projection/fold.go", "t.Failures, t.Lost, t.RunEnded = 0, 0, false", "t.Failures, t.RunEnded = 0, false")},
+	{"retry after a cancel", "TestCancel_NothingStartsAfterIt",
+		in("engine/internal/command/decider.go", "cancelled && d.Err == nil", "cancelled && false")},
+}
