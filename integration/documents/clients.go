@@ -38,7 +38,8 @@ func clients(dir, environment string) error {
 		}
 	}
 	for _, step := range []struct{ does, script string }{
-		{"fetch the OpenAPI document", `curl -sS --fail -H "Authorization: Bearer $TOKEN" "$URL/openapi.json" > openapi.json`},
+		{"fetch the OpenAPI document",
+			`curl -sS --fail -H "Authorization: Bearer $TOKEN" "$URL/openapi.json" > openapi.json`},
 		{"install what reads it", "npm install --silent --no-audit --no-fund " + packages + " " + linters},
 		{"validate it", "npx validate-api openapi.json"},
 		{"lint it", "REDOCLY_TELEMETRY=off npx redocly lint --extends=recommended-strict openapi.json; " +
@@ -47,7 +48,8 @@ func clients(dir, environment string) error {
 			" && go tool ogen --target api --package api openapi.json && go mod tidy"},
 		{"submit and wait in Go", "go run ."},
 		{"generate a client in TypeScript", "npx openapi-ts -i openapi.json -o ts"},
-		{"submit and wait in TypeScript", "npx esbuild client.ts --bundle --platform=node --format=esm --outfile=client.mjs --log-level=warning && node client.mjs"},
+		{"submit and wait in TypeScript", "npx esbuild client.ts --bundle --platform=node --format=esm " +
+			"--outfile=client.mjs --log-level=warning && node client.mjs"},
 	} {
 		cmd := exec.Command("bash", "-euc", "cd ..\n"+environment+"\ncd clients\n"+step.script)
 		cmd.Dir = dir
@@ -55,6 +57,6 @@ func clients(dir, environment string) error {
 			return fmt.Errorf("%s: %w: %s", step.does, err, out)
 		}
 	}
-	fmt.Println("the OpenAPI document is valid, and clients that are generated from it, in Go and in TypeScript, submit and wait")
+	fmt.Println("the OpenAPI document is valid, and clients generated from it, in Go and in TypeScript, submit and wait")
 	return nil
 }

@@ -1,10 +1,8 @@
 package main
 
 import (
-	"bufio"
 	"errors"
 	"fmt"
-	"io"
 	"net"
 	"os"
 	"os/exec"
@@ -12,7 +10,6 @@ import (
 	"regexp"
 	"slices"
 	"strings"
-	"syscall"
 )
 
 // guide is a document whose commands are run.
@@ -43,7 +40,7 @@ type session struct {
 // runGuides runs them one after the other, with the program that dir has.
 func runGuides(dir string) error {
 	for _, g := range guides {
-		if err := g.run(filepath.Join(dir, "guide-"+g.document), filepath.Join(dir, "taskledger")); err != nil {
+		if err := g.run(filepath.Join(dir, "guide-"+g.document), programIn(dir)); err != nil {
 			return fmt.Errorf("docs/%s: %w", g.document, err)
 		}
 	}
@@ -62,7 +59,7 @@ func (g *guide) run(dir, binary string) (err error) {
 	}
 	err = errors.Join(
 		os.MkdirAll(filepath.Join(dir, "var"), 0o700),
-		os.Symlink(binary, filepath.Join(dir, "taskledger")),
+		os.Symlink(binary, programIn(dir)),
 	)
 	if err != nil {
 		return err
@@ -119,7 +116,8 @@ func newSession(dir string) (*session, error) {
 	}, nil
 }
 
-// types runs a line of a guide. If the line makes a token, later lines find it in TOKEN, and as a header in the file AUTH.
+// types runs a line of a guide. If the line makes a token, later lines find it in TOKEN, and as a header in the file
+// AUTH.
 func (s *session) types(line string) error {
 	line, comment, _ := strings.Cut(line, "    #")
 	line = s.addresses.Replace(strings.TrimSpace(line))
@@ -151,25 +149,12 @@ func (s *session) hasToken(token string) error {
 
 // serve starts a node, and returns when it is ready.
 func (s *session) serve(arguments string) error {
-	node := exec.Command(filepath.Join(s.dir, "taskledger"), strings.Fields(s.addresses.Replace(arguments))...)
-	node.Dir, node.Env = s.dir, s.env
-	var said strings.Builder
-	node.Stderr = &said
-	out, err := node.StdoutPipe()
-	if err == nil {
-		err = node.Start()
-	}
+	node, _, err := startNode(s.dir, " is ready, ", s.env, strings.Fields(s.addresses.Replace(arguments))...)
 	if err != nil {
 		return err
 	}
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if strings.Contains(lines.Text(), " is ready, ") {
-			s.nodes = append(s.nodes, node)
-			go io.Copy(io.Discard, out) // until the node ends
-			return s.hasTokenOfUser()
-		}
-	}
-	return fmt.Errorf("taskledger %s: %w: %s", arguments, node.Wait(), said.String())
+	s.nodes = append(s.nodes, node)
+	return s.hasTokenOfUser()
 }
 
 // hasTokenOfUser takes the token of the user of this machine, unless another one was made.
@@ -195,7 +180,7 @@ func (s *session) hasTokenOfUser() error {
 func (s *session) end() error {
 	var failed []error
 	for _, n := range slices.Backward(s.nodes) {
-		failed = append(failed, n.Process.Signal(syscall.SIGTERM), n.Wait())
+		failed = append(failed, stopNode(n))
 	}
 	return errors.Join(failed...)
 }

@@ -1,113 +1,30 @@
-// Command documents runs the examples of docs/http-api.md as they stand there, one after the other, in a directory
-// where a node serves, the commands of the guides, the requests of EventNative's scheduler design, and the clients that
-// are generated from the OpenAPI document of the node, which it lints. It needs curl, python3, node and npm, and is run
-// from the root of the project.
+// Command documents does what documents say, as it stands there. It is run from the root of the project:
+//
+//	go run ./integration/documents                examples of the HTTP API, guides, and clients that are generated
+//	go run ./integration/documents backups DIR    scripts of docs/backup.md, in a new directory
+//	go run ./integration/documents otheruser      what another user of the machine is kept from
 package main
 
 import (
-	"bufio"
-	"errors"
 	"fmt"
 	"os"
-	"os/exec"
-	"path/filepath"
-	"regexp"
-	"strings"
-	"syscall"
 )
 
-const document = "docs/http-api.md"
+// commands are the parts by their names. Where a machine has users, there are more.
+var commands = map[string]func(args []string) error{"": examples, "backups": backups}
 
 func main() {
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "documents:", err)
+	name, args := "", os.Args[1:]
+	if len(args) > 0 {
+		name, args = args[0], args[1:]
+	}
+	command, known := commands[name]
+	if !known {
+		fmt.Fprintf(os.Stderr, "documents: no command is named %q\n", name)
+		os.Exit(2)
+	}
+	if err := command(args); err != nil {
+		fmt.Fprintf(os.Stderr, "documents %s: %v\n", name, err)
 		os.Exit(1)
 	}
-}
-
-func run() (err error) {
-	text, err := os.ReadFile(document)
-	if err != nil {
-		return err
-	}
-	dir, err := os.MkdirTemp("", "documents")
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	root, stop, err := serve(dir)
-	if err != nil {
-		return err
-	}
-	defer func() { err = errors.Join(err, stop()) }()
-	blocks := regexp.MustCompile("(?s)```(sh|python|js)\n(.*?)```").FindAllStringSubmatch(string(text), -1)
-	if len(blocks) < 5 {
-		return fmt.Errorf("%s has %d examples, want 5 or more", document, len(blocks))
-	}
-	for i, block := range blocks {
-		language, program := block[1], block[2]
-		if err := example(dir, language, blocks[0][2], program); err != nil {
-			return fmt.Errorf("example %d, in %s: %w\n%s", i+1, language, err, program)
-		}
-	}
-	fmt.Printf("%d examples of %s do what they say\n", len(blocks), document)
-	if err := runGuides(dir); err != nil {
-		return err
-	}
-	if err := scheduler(dir, blocks[0][2], root); err != nil {
-		return err
-	}
-	return clients(dir, blocks[0][2])
-}
-
-// serve runs a node until stop. Collections are at the root of a listener of their own.
-func serve(dir string) (root string, stop func() error, err error) {
-	binary := filepath.Join(dir, "taskledger")
-	build := exec.Command("go", "build", "-o", binary, "./cmd/node")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return "", nil, fmt.Errorf("build the node: %w", err)
-	}
-	node := exec.Command(binary, "serve", "--api", "127.0.0.1:0", "--sync-listen", "127.0.0.1:0", "--exec-allow", "echo")
-	node.Dir, node.Stderr = dir, os.Stderr
-	out, err := node.StdoutPipe()
-	if err != nil {
-		return "", nil, err
-	}
-	if err := node.Start(); err != nil {
-		return "", nil, err
-	}
-	stop = func() error { return errors.Join(node.Process.Signal(syscall.SIGTERM), node.Wait()) }
-	for lines := bufio.NewScanner(out); lines.Scan(); {
-		if at, is := strings.CutPrefix(strings.TrimSpace(lines.Text()), "sync "); is {
-			root = strings.TrimSpace(at)
-		}
-		if strings.Contains(lines.Text(), "serve --join") { // the last line of what it prints
-			return root, stop, nil
-		}
-	}
-	return "", nil, errors.Join(errors.New("the node has ended"), node.Wait())
-}
-
-// example runs a program in the environment that the first example makes.
-func example(dir, language, environment, program string) error {
-	var name, file string
-	switch language {
-	case "sh":
-		name, file, program = "bash", "example.sh", "set -euo pipefail\n"+program
-	case "python":
-		name, file = "python3", "example.py"
-	case "js":
-		name, file = "node", "example.mjs"
-	}
-	if err := os.WriteFile(filepath.Join(dir, file), []byte(program), 0o600); err != nil {
-		return err
-	}
-	cmd := exec.Command("bash", "-euc", environment+"\nexec "+name+" "+file)
-	cmd.Dir = dir
-	out, err := cmd.CombinedOutput()
-	if err != nil {
-		return fmt.Errorf("%w: %s", err, out)
-	}
-	return nil
 }

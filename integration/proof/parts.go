@@ -6,7 +6,7 @@ var parts = []part{
 		`RAPID_CHECKS=500 PROOF=1 go test -count=1 -timeout 40m -p 1 ` +
 			`$(go list ./... | grep -vE "/(engine|integration|cmd/node)(/|$)") $(go list ./cmd/node/internal/...)`,
 		`go run ./integration/documents`,
-		`go run ./integration/otheruser`,
+		`go run ./integration/documents otheruser`,
 	}},
 	{"engine", []string{`RAPID_CHECKS=500 PROOF=1 go test -count=1 -timeout 40m -p 1 ./engine/...`}},
 	{"integration", []string{
@@ -43,7 +43,7 @@ var parts = []part{
 	{"planted-simulated", []string{`go run ./integration/mutation hunt -harness simulated -seed "$SEED"`}},
 	{"planted-real", []string{`go run ./integration/mutation hunt -harness real -seed "$SEED"`}},
 	// Backup, restore, and the way to own servers, as docs/backup.md has them, with the tools of etcd and NATS.
-	{"backups", []string{`go run ./integration/backups "$DIR"`}},
+	{"backups", []string{`go run ./integration/documents backups "$DIR"`}},
 	// The dashboard in a browser, and pictures of every page below DIR, which are there to be looked at: with
 	// `go run ./integration/browser sheets` they are kept.
 	{"browser", []string{

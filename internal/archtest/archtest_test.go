@@ -214,9 +214,7 @@ integration/simulation/record  | engine integration/robustness/history integrati
 integration/robustness/keepers | engine item task taskstore integration/robustness/history integration/robustness/traffic | clients of task stores
 integration/simulation/work    | task events integration/robustness/history integration/robustness/traffic behaviors work work/feed work/feed/memfeed work/segmentation | what tasks of simulated histories do
 integration/simulation/world   | schedule ledger internal/version store store/memarchive engine task etcdstore events internal/modeletcd integration/robustness/history integration/robustness/traffic integration/robustness/keepers integration/simulation/record integration/simulation/work go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
-integration/otheruser | github.com/nats-io/nats.go                      | runs the binary as another user: knows nothing of what is inside
-integration/documents |                                               | runs what a document says: knows nothing of what is inside
-integration/backups   |                                               | runs what a document says: knows nothing of what is inside
+integration/documents | github.com/nats-io/nats.go                     | does what documents say, also as another user: knows nothing of what is inside
 integration/upgrade  | behaviors/builtin engine task etcdstore natsbus | a node, built from sources of different releases
 integration/fronts   | api api/token integration/mutation/overlay events item projection/extension projection/items projection/journal projection/schedules projection/settings projection/works projection/steady schedule | says where the parts of a front stand, and lays a toy over the tree
 integration/mutation | integration/mutation/overlay integration/robustness/check integration/simulation/build integration/simulation/machine | breaks the code, runs tests, and looks for planted bugs with both harnesses

@@ -61,7 +61,7 @@ func (w *world) prepare() error {
 			return err
 		}
 	}
-	if err := say("go", "build", "-o", filepath.Join(w.bin(), "taskledger"), "./cmd/node"); err != nil {
+	if err := buildIn(w.bin()); err != nil {
 		return err
 	}
 	certs := filepath.Join(w.dir, "certs")
@@ -73,7 +73,7 @@ func (w *world) prepare() error {
 		return err
 	}
 	w.servers(certs, free)
-	public, err := exec.Command(filepath.Join(w.bin(), "taskledger"), "checkpoint", "new-key", w.env["CHECKPOINT_KEY"]).Output()
+	public, err := exec.Command(programIn(w.bin()), "checkpoint", "new-key", w.env["CHECKPOINT_KEY"]).Output()
 	if err != nil {
 		return fmt.Errorf("make a key: %w", err)
 	}
@@ -152,7 +152,8 @@ func (w *world) servers(certs string, free []int) {
 
 // natsSettings writes the file that a server of NATS reads: users of one account, as docs/operating.md has them.
 func (w *world) natsSettings(name string, pem func(string) string, port, route int, routes []string) string {
-	tls := fmt.Sprintf("tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }", pem("server.crt"), pem("server.key"), pem("ca.crt"))
+	tls := fmt.Sprintf("tls { cert_file: %q, key_file: %q, ca_file: %q, verify: true }",
+		pem("server.crt"), pem("server.key"), pem("ca.crt"))
 	text := fmt.Sprintf(`server_name: %s
 listen: "127.0.0.1:%d"
 %s
@@ -250,7 +251,7 @@ func (w *world) stopAll() error {
 
 // taskledger runs a command and returns what it prints.
 func (w *world) taskledger(args ...string) (string, error) {
-	c := exec.Command(filepath.Join(w.bin(), "taskledger"), args...)
+	c := exec.Command(programIn(w.bin()), args...)
 	c.Dir, c.Env = w.dir, w.environ()
 	if w.isInside {
 		c.Env = slices.DeleteFunc(c.Env, func(is string) bool { return strings.HasPrefix(is, "TASKLEDGER_") })
@@ -311,8 +312,8 @@ func (w *world) submit(prefix string) error {
 	return err
 }
 
-// load submits tasks and waits until the journal of each shard begins later than before, with all that is in front of it
-// in the archive, and no shard has a problem.
+// load submits tasks and waits until the journal of each shard begins later than before, with all that is in front of
+// it in the archive, and no shard has a problem.
 func (w *world) load(prefix string) error {
 	before, err := w.journals()
 	if err != nil {
@@ -400,14 +401,4 @@ func freePorts(n int) (ports []int, err error) {
 		ports = append(ports, port)
 	}
 	return nil, fmt.Errorf("find %d free ports: %w", n, err)
-}
-
-// say runs a command whose output is that of this program.
-func say(name string, args ...string) error {
-	c := exec.Command(name, args...)
-	c.Stdout, c.Stderr = os.Stdout, os.Stderr
-	if err := c.Run(); err != nil {
-		return fmt.Errorf("%s %s: %w", name, strings.Join(args, " "), err)
-	}
-	return nil
 }

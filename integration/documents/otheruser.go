@@ -1,10 +1,5 @@
 //go:build unix
 
-// Command otheruser shows that another user of the machine can neither read a node with the servers inside nor submit to it.
-// It must run as root: it starts a node as it is, and tries everything again as user 65534. The same
-// attempts must succeed once every file of the node is open to all: else they would prove nothing.
-//
-//	go run ./integration/otheruser
 package main
 
 import (
@@ -33,20 +28,20 @@ const (
 	secret  = "told-to-nobody" // in the parameters of a task
 )
 
-func main() {
-	if len(os.Args) == 3 && os.Args[1] == "attempt" {
-		for _, done := range attempts(os.Args[2]) {
-			fmt.Println(done)
-		}
-		return
+func init() { commands["otheruser"], commands["attempt"] = otherUser, attempt }
+
+// attempt is what this program does as the other user.
+func attempt(args []string) error {
+	for _, done := range attempts(args[0]) {
+		fmt.Println(done)
 	}
-	if err := run(); err != nil {
-		fmt.Fprintln(os.Stderr, "otheruser:", err)
-		os.Exit(1)
-	}
+	return nil
 }
 
-func run() (err error) {
+// otherUser shows that another user of the machine can neither read a node with the servers inside nor submit to it. It
+// must run as root: it starts a node as it is, and tries everything again as user 65534. The same attempts must succeed
+// once every file of the node is open to all: else they would prove nothing.
+func otherUser([]string) (err error) {
 	if os.Geteuid() != 0 {
 		return errors.New("must run as root, to become another user")
 	}
@@ -55,11 +50,11 @@ func run() (err error) {
 		return err
 	}
 	defer func() { err = errors.Join(err, os.RemoveAll(dir)) }()
-	self, err := prepare(dir)
+	self, err := copySelf(dir)
 	if err != nil {
 		return err
 	}
-	stop, err := serve(dir)
+	stop, err := serveSecret(dir)
 	if err != nil {
 		return err
 	}
@@ -80,8 +75,10 @@ func run() (err error) {
 	if done, err = asOther(self, dir); err != nil {
 		return err
 	}
-	for _, what := range []string{"submit by socket", "get by socket", "connect to NATS with the node's key", "connect to api",
-		"get over HTTP with the node's token", "post over HTTP with the node's token"} {
+	for _, what := range []string{
+		"submit by socket", "get by socket", "connect to NATS with the node's key", "connect to api",
+		"get over HTTP with the node's token", "post over HTTP with the node's token",
+	} {
 		if !slices.Contains(done, what) {
 			return fmt.Errorf("with every file open another user should %s, but could only: %q", what, done)
 		}
@@ -90,9 +87,9 @@ func run() (err error) {
 	return nil
 }
 
-// prepare builds the node, makes a data directory that everybody may enter, as a careless user has, and copies this program
-// to where the other user finds it.
-func prepare(dir string) (self string, err error) {
+// copySelf makes a data directory that everybody may enter, as a careless user has, builds the node, and copies this
+// program to where the other user finds it.
+func copySelf(dir string) (self string, err error) {
 	for path, mode := range map[string]fs.FileMode{dir: 0o755, dataIn(dir): 0o755} {
 		if err := os.MkdirAll(path, mode); err != nil {
 			return "", err
@@ -101,10 +98,8 @@ func prepare(dir string) (self string, err error) {
 			return "", err
 		}
 	}
-	build := exec.Command("go", "build", "-o", nodeIn(dir), "./cmd/node")
-	build.Stderr = os.Stderr
-	if err := build.Run(); err != nil {
-		return "", fmt.Errorf("build the node: %w", err)
+	if err := buildIn(dir); err != nil {
+		return "", err
 	}
 	me, err := os.Executable()
 	if err != nil {
@@ -119,22 +114,20 @@ func prepare(dir string) (self string, err error) {
 }
 
 func dataIn(dir string) string { return filepath.Join(dir, "data") }
-func nodeIn(dir string) string { return filepath.Join(dir, "taskledger") }
 
-// serve runs a node with a task of which something is to be kept secret.
-func serve(dir string) (stop func() error, err error) {
-	node := exec.Command(nodeIn(dir), "serve", "--data", dataIn(dir), "--exec-allow", "echo")
+// serveSecret runs a node with a task of which something is to be kept secret.
+func serveSecret(dir string) (stop func() error, err error) {
+	node := exec.Command(programIn(dir), "serve", "--data", dataIn(dir), "--exec-allow", "echo")
 	node.Stderr, node.Env = os.Stderr, append(os.Environ(), "TASKLEDGER_API=127.0.0.1:0")
 	if err := node.Start(); err != nil {
 		return nil, err
 	}
-	stop = func() error {
-		return errors.Join(node.Process.Signal(syscall.SIGTERM), node.Wait())
-	}
+	stop = func() error { return stopNode(node) }
 	ctx, cancel := context.WithTimeout(context.Background(), readyIn)
 	defer cancel()
 	for {
-		said, err := taskledger(ctx, dir, "submit", "exec", `{"program":"echo","args":["`+secret+`"]}`, "--id", "secret", "--wait", "--data", dataIn(dir))
+		said, err := taskledger(ctx, dir, "submit", "exec", `{"program":"echo","args":["`+secret+`"]}`, "--id", "secret",
+			"--wait", "--data", dataIn(dir))
 		if err == nil {
 			return stop, errors.Join(showPort(dir), showAPI(dir))
 		}
@@ -235,7 +228,9 @@ func overHTTP(ctx context.Context, dir string) (done []string) {
 		tokens["with the node's token"] = d.Token
 	}
 	for what, token := range tokens {
-		for _, ask := range [][3]string{{"GET", "/v1/tasks/secret", ""}, {"POST", "/v1/tasks", `{"behavior":"exec","params":{"program":"echo"}}`}} {
+		for _, ask := range [][3]string{
+			{"GET", "/v1/tasks/secret", ""}, {"POST", "/v1/tasks", `{"behavior":"exec","params":{"program":"echo"}}`},
+		} {
 			r, err := http.NewRequestWithContext(ctx, ask[0], string(url)+ask[1], strings.NewReader(ask[2]))
 			if err != nil {
 				return []string{err.Error()}
@@ -291,7 +286,7 @@ func open(dir string) error {
 }
 
 func taskledger(ctx context.Context, dir string, args ...string) (said string, err error) {
-	c := exec.CommandContext(ctx, nodeIn(dir), args...)
+	c := exec.CommandContext(ctx, programIn(dir), args...)
 	c.Dir = dir
 	out, err := c.CombinedOutput()
 	return string(out), err

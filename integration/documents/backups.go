@@ -1,9 +1,3 @@
-// Command backups runs the scripts of docs/backup.md as they stand there, on three members of etcd, three servers of
-// NATS and three nodes, with TLS, client certificates and users: a backup, a restore to the past, and the way from
-// the servers inside a node to own ones. It looks what the cluster knows after each. It builds the servers and tools
-// that tools/operator/go.mod pins, and is run from the root of the project, with a new directory:
-//
-//	go run ./integration/backups DIR
 package main
 
 import (
@@ -18,25 +12,21 @@ import (
 	"time"
 )
 
-const document = "docs/backup.md"
+const backupDocument = "docs/backup.md"
 
-func main() {
-	if len(os.Args) != 2 {
-		fmt.Fprintln(os.Stderr, "usage: backups DIR")
-		os.Exit(2)
+// backups runs the scripts of the document about backups, on three members of etcd, three servers of NATS and three
+// nodes, with TLS, client certificates and users: a backup, a restore to the past, and the way from the servers inside
+// a node to own ones. It looks what the cluster knows after each. It builds the servers and tools that
+// tools/operator/go.mod pins.
+func backups(args []string) (err error) {
+	if len(args) != 1 {
+		return errors.New("want a new directory")
 	}
-	if err := run(os.Args[1]); err != nil {
-		fmt.Fprintln(os.Stderr, "backups:", err)
-		os.Exit(1)
-	}
-}
-
-func run(dir string) (err error) {
-	dir, err = filepath.Abs(dir)
+	dir, err := filepath.Abs(args[0])
 	if err != nil {
 		return err
 	}
-	text, err := os.ReadFile(document)
+	text, err := os.ReadFile(backupDocument)
 	if err != nil {
 		return err
 	}
@@ -60,7 +50,7 @@ func run(dir string) (err error) {
 		if err := part.run(); err != nil {
 			return fmt.Errorf("%s: %w", part.name, err)
 		}
-		fmt.Printf("%s: as %s says, in %s\n", part.name, document, time.Since(began).Round(time.Second))
+		fmt.Printf("%s: as %s says, in %s\n", part.name, backupDocument, time.Since(began).Round(time.Second))
 	}
 	return w.allRan()
 }
@@ -70,12 +60,13 @@ func scriptsOf(text string) (map[string]string, error) {
 	scripts := map[string]string{}
 	for _, block := range regexp.MustCompile("(?s)```sh ([a-z-]+)\n(.*?)```").FindAllStringSubmatch(text, -1) {
 		if scripts[block[1]] != "" {
-			return nil, fmt.Errorf("%s has two scripts with the name %s", document, block[1])
+			return nil, fmt.Errorf("%s has two scripts with the name %s", backupDocument, block[1])
 		}
 		scripts[block[1]] = block[2]
 	}
 	if n := strings.Count(text, "```"); n != 2*len(scripts) {
-		return nil, fmt.Errorf("%s has %d fences and %d scripts: each has a name behind its fence", document, n, len(scripts))
+		const say = "%s has %d fences and %d scripts: each has a name behind its fence"
+		return nil, fmt.Errorf(say, backupDocument, n, len(scripts))
 	}
 	return scripts, nil
 }
@@ -169,7 +160,7 @@ func steps(all ...func() error) error {
 func (w *world) script(name string) error {
 	text, known := w.scripts[name]
 	if !known {
-		return fmt.Errorf("%s has no script with the name %s", document, name)
+		return fmt.Errorf("%s has no script with the name %s", backupDocument, name)
 	}
 	w.ran = append(w.ran, name)
 	fmt.Printf("--- %s\n", name)
