@@ -2,7 +2,10 @@
 package bill
 
 import (
+	"os"
+
 	"taskledger/behaviors"
+	"taskledger/cluster"
 	"taskledger/events"
 )
 
@@ -13,3 +16,6 @@ type Order struct{ Number string }
 var Make = behaviors.Define("bill", &behaviors.Rules[Order, string]{
 	TaskID: func(o Order) events.TaskID { return behaviors.HashID("", "bill", o.Number) },
 })
+
+// Servers names the etcd and the NATS of both programs, by their environment.
+var Servers = cluster.Config{Etcd: []string{os.Getenv("ETCD")}, NATS: []string{os.Getenv("NATS")}}

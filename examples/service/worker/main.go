@@ -8,7 +8,6 @@ import (
 	"os/signal"
 	"syscall"
 
-	"taskledger/cluster"
 	"taskledger/engine"
 	"taskledger/examples/service/bill"
 	"taskledger/task"
@@ -19,16 +18,8 @@ func makeBill(_ context.Context, o bill.Order) (string, error) { return "INV-" +
 func main() {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
-	c, err := cluster.Open(ctx, cluster.Config{Etcd: []string{os.Getenv("ETCD")}, NATS: []string{os.Getenv("NATS")}})
-	if err != nil {
+	node := engine.NodeConfig{Behaviors: []task.Behavior{bill.Make.Bind(makeBill)}}
+	if err := bill.Servers.Run(ctx, node); err != nil { // until a signal
 		log.Fatal(err)
-	}
-	defer c.Close()
-	node, err := c.NewNode(engine.NodeConfig{Behaviors: []task.Behavior{bill.Make.Bind(makeBill)}})
-	if err != nil {
-		log.Fatal(err)
-	}
-	if err := node.Run(ctx); err != nil { // until a signal
-		log.Print(err)
 	}
 }
