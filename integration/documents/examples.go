@@ -52,7 +52,7 @@ func examples([]string) (err error) {
 		}
 	}
 	fmt.Printf("%d examples of %s do what they say\n", len(blocks), apiDocument)
-	if err := runGuides(dir); err != nil {
+	if err := firstHour(dir); err != nil {
 		return err
 	}
 	if err := scheduler(dir, blocks[0][2], root); err != nil {

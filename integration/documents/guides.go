@@ -3,38 +3,46 @@ package main
 import (
 	"errors"
 	"fmt"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
 	"regexp"
-	"slices"
 	"strings"
 )
 
 // guide is a document whose commands are run.
 type guide struct {
 	document string
-	blocks   int      // of commands, from its beginning: what follows is a test's of a package that the guide names
+	blocks   []int    // of commands, counted from 0: tests of packages run the others
+	indented bool     // the commands are lines that are indented, instead
 	node     []string // with these arguments a node serves before the first command; nil = the guide starts one itself
+	servers  bool     // etcd-1 and nats-1 lead to the servers inside a node that runs beside
+	before   []string // lines that are typed first: they make what the guide takes for granted
+	programs []string // of operators, which tools/operator/go.mod pins
 	settings string   // a file into which the guide's first block of YAML is written; "" = none
 }
 
 var guides = []guide{
-	{document: "files.md", blocks: 1},
-	{document: "operating.md", blocks: 1, node: []string{}},
-	{document: "sync.md", blocks: 1, settings: "sync.yaml",
+	{document: "backup.md", indented: true,
+		before: []string{"taskledger serve", "taskledger submit noop --wait", stopNodes, "mkdir -p /var/backups/taskledger"}},
+	{document: "completions.md", blocks: []int{0}, node: []string{}, programs: []string{"nats"}},
+	{document: "deploying.md", blocks: []int{0}, servers: true},
+	{document: "files.md", blocks: []int{0}},
+	{document: "operating.md", blocks: []int{0}, node: []string{}},
+	{document: "schedules.md", blocks: []int{0}, node: []string{}},
+	{document: "sync.md", blocks: []int{0}, settings: "sync.yaml",
 		node: []string{"--checksum-root", ".", "--sync-root", ".", "--exec-allow", "sync-meters=/bin/true"}},
-	{document: "taskstore.md", blocks: 2},
-	{document: "works.md", blocks: 1, node: []string{"--data", "data", "--api", "off"}},
+	{document: "taskstore.md", blocks: []int{0, 1}},
+	{document: "testing.md", blocks: []int{0}, node: []string{},
+		before: []string{"mkdir testdata", "taskledger submit noop --id resize-7 --wait"}},
+	{document: "upgrading.md", blocks: []int{0}, node: []string{}},
+	{document: "works.md", blocks: []int{1, 2}, node: []string{"--data", "data", "--api", "off"},
+		before: []string{"mkdir -p /srv/photos /mnt/photos", "touch /srv/photos/first.jpg"}},
 }
 
-// session is somebody who types what a guide says, in a directory of their own.
-type session struct {
-	dir       string
-	env       []string
-	addresses *strings.Replacer // what stands for the ports and folders of guides, which may not be had here
-	nodes     []*exec.Cmd       // those that run
+// operatorPrograms are packages that tools/operator/go.mod pins, by the name of the program that is built.
+var operatorPrograms = map[string]string{
+	"nats": "github.com/nats-io/natscli/nats",
 }
 
 // runGuides runs them one after the other, with the program that dir has.
@@ -53,41 +61,73 @@ func (g *guide) run(dir, binary string) (err error) {
 	if err != nil {
 		return err
 	}
-	blocks := blocksOf(string(text), "sh")
-	if len(blocks) < g.blocks {
-		return fmt.Errorf("%d blocks of commands, want %d", len(blocks), g.blocks)
-	}
-	err = errors.Join(
-		os.MkdirAll(filepath.Join(dir, "var"), 0o700),
-		os.Symlink(binary, programIn(dir)),
-	)
+	typed, err := g.commands(string(text))
 	if err != nil {
 		return err
 	}
-	if g.settings != "" {
-		if err := os.WriteFile(filepath.Join(dir, g.settings), []byte(blocksOf(string(text), "yaml")[0]), 0o600); err != nil {
-			return err
-		}
-	}
-	s, err := newSession(dir)
+	s, err := newSession(dir, binary)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.end()) }()
+	if err := g.prepare(s, string(text)); err != nil {
+		return err
+	}
+	for _, lines := range typed {
+		if err := s.typesAll(lines); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// prepare makes what the guide needs before its first command.
+func (g *guide) prepare(s *session, text string) error {
+	for _, name := range g.programs {
+		build := exec.Command("go", "build", "-C", "tools/operator", "-o", filepath.Join(s.dir, name), operatorPrograms[name])
+		if out, err := build.CombinedOutput(); err != nil {
+			return fmt.Errorf("build %s: %w: %s", name, err, out)
+		}
+	}
+	if g.settings != "" {
+		if err := os.WriteFile(filepath.Join(s.dir, g.settings), []byte(blocksOf(text, "yaml")[0]), 0o600); err != nil {
+			return err
+		}
+	}
 	if g.node != nil {
 		if err := s.serve("serve --api 127.0.0.1:7400 " + strings.Join(g.node, " ")); err != nil {
 			return err
 		}
 	}
-	for _, block := range blocks[:g.blocks] {
-		for line := range strings.Lines(strings.ReplaceAll(block, "\\\n", " ")) {
-			if err := s.types(line); err != nil {
-				return fmt.Errorf("%s: %w", strings.TrimSpace(line), err)
-			}
+	if g.servers {
+		if err := s.hasServers(); err != nil {
+			return err
 		}
 	}
-	return nil
+	return s.typesAll(g.before)
 }
+
+// commands returns the lines of each block that is run.
+func (g *guide) commands(text string) (all [][]string, err error) {
+	if g.indented {
+		var lines []string
+		for _, found := range indented.FindAllStringSubmatch(text, -1) {
+			lines = append(lines, found[1])
+		}
+		return [][]string{lines}, nil
+	}
+	blocks := blocksOf(text, "sh")
+	for _, i := range g.blocks {
+		if i >= len(blocks) {
+			return nil, fmt.Errorf("%d blocks of commands, want more than %d", len(blocks), i)
+		}
+		all = append(all, linesOf(blocks[i]))
+	}
+	return all, nil
+}
+
+// indented matches a command that is a line of its own, without a fence.
+var indented = regexp.MustCompile(`(?m)^    ((?:\./)?taskledger .*)$`)
 
 func blocksOf(text, language string) (all []string) {
 	for _, found := range regexp.MustCompile("(?s)```"+language+"\n(.*?)```").FindAllStringSubmatch(text, -1) {
@@ -96,91 +136,10 @@ func blocksOf(text, language string) (all []string) {
 	return all
 }
 
-func newSession(dir string) (*session, error) {
-	var stand []string
-	for _, port := range []string{"7400", "8048"} {
-		l, err := net.Listen("tcp", "127.0.0.1:0")
-		if err != nil {
-			return nil, err
-		}
-		stand = append(stand, "127.0.0.1:"+port, l.Addr().String())
-		if err := l.Close(); err != nil {
-			return nil, err
-		}
+// linesOf returns the commands of a block: what a backslash continues is one.
+func linesOf(block string) (lines []string) {
+	for line := range strings.Lines(strings.ReplaceAll(block, "\\\n", " ")) {
+		lines = append(lines, strings.TrimSpace(line))
 	}
-	stand = append(stand, "/var/lib/", dir+"/var/")
-	return &session{
-		dir:       dir,
-		env:       append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH")),
-		addresses: strings.NewReplacer(stand...),
-	}, nil
-}
-
-// types runs a line of a guide. If the line makes a token, later lines find it in TOKEN, and as a header in the file
-// AUTH.
-func (s *session) types(line string) error {
-	line, comment, _ := strings.Cut(line, "    #")
-	line = s.addresses.Replace(strings.TrimSpace(line))
-	if arguments, serves := strings.CutPrefix(line, "taskledger serve"); serves {
-		return s.serve("serve" + arguments)
-	}
-	cmd := exec.Command("bash", "-euc", line)
-	cmd.Dir, cmd.Env = s.dir, s.env
-	var said strings.Builder
-	cmd.Stderr = &said
-	out, err := cmd.Output()
-	if err != nil {
-		return fmt.Errorf("%w: %s%s", err, out, said.String())
-	}
-	if strings.Contains(line, "curl") && strings.Contains(string(out), `"type":`) { // curl ends well also with a problem
-		return fmt.Errorf("it is answered with %s", out)
-	}
-	if strings.Contains(comment, "prints the token") {
-		return s.hasToken(strings.TrimSpace(string(out)))
-	}
-	return nil
-}
-
-func (s *session) hasToken(token string) error {
-	file := filepath.Join(s.dir, "header")
-	s.env = append(s.env, "TOKEN="+token, "AUTH="+file)
-	return os.WriteFile(file, []byte("Authorization: Bearer "+token+"\n"), 0o600)
-}
-
-// serve starts a node, and returns when it is ready.
-func (s *session) serve(arguments string) error {
-	node, _, err := startNode(s.dir, " is ready, ", s.env, strings.Fields(s.addresses.Replace(arguments))...)
-	if err != nil {
-		return err
-	}
-	s.nodes = append(s.nodes, node)
-	return s.hasTokenOfUser()
-}
-
-// hasTokenOfUser takes the token of the user of this machine, unless another one was made.
-func (s *session) hasTokenOfUser() error {
-	if slices.ContainsFunc(s.env, func(v string) bool { return strings.HasPrefix(v, "TOKEN=") }) {
-		return nil
-	}
-	text, err := os.ReadFile(filepath.Join(s.dir, "taskledger-data", "cluster.json"))
-	if errors.Is(err, os.ErrNotExist) { // the guide has its data elsewhere
-		return nil
-	}
-	if err != nil {
-		return err
-	}
-	token := regexp.MustCompile(`"token": *"([^"]+)"`).FindSubmatch(text)
-	if token == nil {
-		return errors.New("cluster.json has no token")
-	}
-	return s.hasToken(string(token[1]))
-}
-
-// end stops the nodes, the last one first.
-func (s *session) end() error {
-	var failed []error
-	for _, n := range slices.Backward(s.nodes) {
-		failed = append(failed, stopNode(n))
-	}
-	return errors.Join(failed...)
+	return lines
 }

@@ -1,6 +1,7 @@
 // Command documents does what documents say, as it stands there. It is run from the root of the project:
 //
 //	go run ./integration/documents                examples of the HTTP API, guides, and clients that are generated
+//	go run ./integration/documents hour           what a newcomer does first: the quick start, guesses, and guides
 //	go run ./integration/documents backups DIR    scripts of docs/backup.md, in a new directory
 //	go run ./integration/documents otheruser      what another user of the machine is kept from
 package main
@@ -11,7 +12,11 @@ import (
 )
 
 // commands are the parts by their names. Where a machine has users, there are more.
-var commands = map[string]func(args []string) error{"": examples, "backups": backups}
+var commands = map[string]func(args []string) error{
+	"":        examples,
+	"hour":    hour,
+	"backups": backups,
+}
 
 func main() {
 	name, args := "", os.Args[1:]
