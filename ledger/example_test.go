@@ -12,14 +12,14 @@ import (
 	"taskledger/task"
 )
 
-// billed runs a node with one task, bills/7, that has ended.
+// billed runs a node with one task, bill-7, that has ended.
 func billed(ctx context.Context) *embedded.Node {
 	double := behaviors.Define[int, int]("double", nil)
 	node, err := embedded.Start(ctx, "", double.Bind(func(_ context.Context, amount int) (int, error) { return 2 * amount, nil }))
 	if err != nil {
 		log.Fatal(err)
 	}
-	f, _ := double.SubmitWith(ctx, node, 21, task.SubmitOptions{ID: "bills/7"}) // an error comes back from Wait as well
+	f, _ := double.SubmitWith(ctx, node, 21, task.SubmitOptions{ID: "bill-7"}) // an error comes back from Wait as well
 	if _, err := f.Wait(ctx); err != nil {
 		log.Fatal(err)
 	}
@@ -32,13 +32,13 @@ func ExampleLedger_History() {
 	node := billed(ctx)
 	defer node.Close()
 
-	for ev, err := range node.Ledger().History(ctx, "bills/7") {
+	for ev, err := range node.Ledger().History(ctx, "bill-7") {
 		if err != nil {
 			log.Fatal(err)
 		}
 		fmt.Println(ev.Seq, ev.Kind())
 	}
-	task, err := node.Ledger().StateAfter(ctx, "bills/7", 1)
+	task, err := node.Ledger().StateAfter(ctx, "bill-7", 1)
 	fmt.Println(task.Status, task.Attempt, err)
 	// Output:
 	// 1 Created
@@ -57,11 +57,11 @@ func ExampleVerifyExport() {
 		log.Fatal(err)
 	}
 	var file bytes.Buffer
-	if err := node.Ledger().ExportTask(ctx, "bills/7", &file, nil); err != nil {
+	if err := node.Ledger().ExportTask(ctx, "bill-7", &file, nil); err != nil {
 		log.Fatal(err)
 	}
 
-	forged := bytes.Replace(file.Bytes(), []byte(`"task":"bills/7"`), []byte(`"task":"bills/8"`), 1)
+	forged := bytes.Replace(file.Bytes(), []byte(`"task":"bill-7"`), []byte(`"task":"bill-8"`), 1)
 	for _, export := range [][]byte{file.Bytes(), forged} {
 		found, err := ledger.VerifyExport(bytes.NewReader(export), kept)
 		if err != nil {
@@ -70,8 +70,8 @@ func ExampleVerifyExport() {
 		fmt.Printf("%s: %d events, damage %q\n", found.Task, found.Events, found.Damage)
 	}
 	// Output:
-	// bills/7: 3 events, damage ""
-	// bills/8: 0 events, damage "garbled"
+	// bill-7: 3 events, damage ""
+	// bill-8: 0 events, damage "garbled"
 }
 
 // Verify recomputes everything that is stored, and compares it with what the owners serve.

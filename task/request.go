@@ -33,8 +33,11 @@ type ManyOptions struct {
 
 // SubmitOptions override what the behavior of a request plans; a zero field leaves it as planned.
 type SubmitOptions struct {
-	ID        events.TaskID // "" = as the behavior plans it
-	NotBefore time.Time     // zero = as the behavior plans it
+	// ID names the task: 1 to 128 bytes of [A-Za-z0-9._:-], and at most one slash. What stands before the slash is its
+	// affinity: all tasks of one affinity are in one shard, so leave it out where they need not be together. Submits of
+	// one id share one task. "" = as the behavior plans it.
+	ID        events.TaskID
+	NotBefore time.Time // zero = as the behavior plans it
 	// Delay, instead of NotBefore, is so long after the submit, up to ten years, whatever the clock of the submitter
 	// shows; 0 or less = none.
 	Delay    time.Duration

@@ -25,19 +25,36 @@ type guide struct {
 var guides = []guide{
 	{document: "backup.md", indented: true,
 		before: []string{"taskledger serve", "taskledger submit noop --wait", stopNodes, "mkdir -p /var/backups/taskledger"}},
-	{document: "completions.md", blocks: []int{0}, node: []string{}, programs: []string{"nats"}},
+	{
+		document: "completions.md",
+		blocks:   []int{0},
+		node:     []string{},
+		programs: []string{"nats"},
+	},
 	{document: "deploying.md", blocks: []int{0}, servers: true},
 	{document: "files.md", blocks: []int{0}},
 	{document: "operating.md", blocks: []int{0}, node: []string{}},
 	{document: "schedules.md", blocks: []int{0}, node: []string{}},
-	{document: "sync.md", blocks: []int{0}, settings: "sync.yaml",
-		node: []string{"--checksum-root", ".", "--sync-root", ".", "--exec-allow", "sync-meters=/bin/true"}},
+	{
+		document: "sync.md",
+		blocks:   []int{0},
+		settings: "sync.yaml",
+		node:     []string{"--checksum-root", ".", "--sync-root", ".", "--exec-allow", "sync-meters=/bin/true"},
+	},
 	{document: "taskstore.md", blocks: []int{0, 1}},
-	{document: "testing.md", blocks: []int{0}, node: []string{},
-		before: []string{"mkdir testdata", "taskledger submit noop --id resize-7 --wait"}},
+	{
+		document: "testing.md",
+		blocks:   []int{0},
+		node:     []string{},
+		before:   []string{"mkdir testdata", "taskledger submit noop --id resize-7 --wait"},
+	},
 	{document: "upgrading.md", blocks: []int{0}, node: []string{}},
-	{document: "works.md", blocks: []int{1, 2}, node: []string{"--data", "data", "--api", "off"},
-		before: []string{"mkdir -p /srv/photos /mnt/photos", "touch /srv/photos/first.jpg"}},
+	{
+		document: "works.md",
+		blocks:   []int{1, 2},
+		node:     []string{"--data", "data", "--api", "off"},
+		before:   []string{"mkdir -p /srv/photos /mnt/photos", "touch /srv/photos/first.jpg"},
+	},
 }
 
 // operatorPrograms are packages that tools/operator/go.mod pins, by the name of the program that is built.

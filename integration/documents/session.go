@@ -138,8 +138,11 @@ func (s *session) begins(line string) error {
 	}
 	r := &running{line: line, cmd: s.bash(command)}
 	r.cmd.Stdout, r.cmd.Stderr = &r.said, &r.said
+	if err := r.cmd.Start(); err != nil {
+		return err
+	}
 	s.beside = append(s.beside, r)
-	return r.cmd.Start()
+	return nil
 }
 
 // awaits waits for the end of the commands that others were typed beside.
