@@ -14,7 +14,8 @@ import (
 	"taskledger/internal/testcluster"
 )
 
-// A command that is typed while the node is down ends well once the node is back, and has said for what it waited.
+// A command that is typed while the node is down ends at once and says so, or, where it is to wait, ends well once the
+// node is back, and has said for what it waited.
 func TestClient_WaitsForANodeThatComesBack(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
@@ -23,7 +24,11 @@ func TestClient_WaitsForANodeThatComesBack(t *testing.T) {
 	for round, end := range []os.Signal{syscall.SIGKILL, syscall.SIGTERM} {
 		n.signal(end)
 		n.wait(t)
-		waiting := command(context.Background(), dir, "get", "before", "--timeout", patience.String())
+		if r := run(t, dir, "get", "before"); r.code != 4 || strings.Count(r.err, "\n") != 1 ||
+			!strings.Contains(r.err, "no node runs on ./taskledger-data") || !strings.HasSuffix(r.err, "; --await-node waits for one\n") {
+			t.Errorf("round %d: without --await-node: %+v", round, r)
+		}
+		waiting := command(context.Background(), dir, "get", "before", "--await-node", "--timeout", patience.String())
 		var out, said bytes.Buffer
 		errs, err := waiting.StderrPipe()
 		if err != nil {

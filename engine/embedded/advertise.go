@@ -1,8 +1,11 @@
 package embedded
 
 import (
+	"errors"
 	"os"
 	"path/filepath"
+
+	"go.etcd.io/etcd/client/pkg/v3/fileutil"
 
 	"taskledger/internal/advertised"
 )
@@ -27,4 +30,13 @@ func (s *Servers) Advertise(api *advertised.API) error {
 func Served(dir string) bool {
 	_, err := os.Stat(filepath.Join(dir, seedFile))
 	return err == nil
+}
+
+// InUse reports whether servers run on the directory, or start there.
+func InUse(dir string) bool {
+	file, err := fileutil.TryLockFile(filepath.Join(dir, lockFile), os.O_RDWR, 0o600)
+	if err == nil {
+		_ = file.Close() // nothing was written
+	}
+	return errors.Is(err, fileutil.ErrLocked)
 }

@@ -27,6 +27,8 @@ type Config struct {
 	Shards  int          // shards of a cluster that is created; 0 = 16
 	Log     *slog.Logger // of the servers, and of the node unless Node.Log is set; default: slog.Default()
 
+	GaveUp func(problem string) // as that of ServersConfig
+
 	// StartWith sets Store, Bus and SessionFile of Node, Archive unless that is set or Trimming is TrimAll, and Logs
 	// unless they are set.
 	Node engine.NodeConfig
@@ -60,7 +62,7 @@ func StartWith(ctx context.Context, cfg Config) (*Node, error) {
 	if err := cfg.Node.Validate(); err != nil { // before the cluster is created
 		return nil, fmt.Errorf("start node: %w", err)
 	}
-	servers, err := StartServers(ctx, ServersConfig{Dir: cfg.Dir, NoNATS: cfg.NoNATS, Log: cfg.Log})
+	servers, err := StartServers(ctx, ServersConfig{Dir: cfg.Dir, NoNATS: cfg.NoNATS, Log: cfg.Log, GaveUp: cfg.GaveUp})
 	if err != nil {
 		return nil, err
 	}

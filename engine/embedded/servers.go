@@ -166,6 +166,9 @@ func (s *Servers) startBus(cfg ServersConfig) (err error) {
 	return rememberPort(s.dir, s.nats.Addr().(*net.TCPAddr).Port)
 }
 
+// lockFile is the file that whoever runs on a directory has locked.
+const lockFile = "lock"
+
 // formatOfFiles is a file that each store in files has, and no other directory.
 const formatOfFiles = "format"
 
@@ -187,7 +190,7 @@ func (s *Servers) occupy(ctx context.Context) (err error) {
 	if err := advertised.CheckClosed(s.dir); err != nil {
 		return err
 	}
-	if s.lock, err = lock(ctx, filepath.Join(s.dir, "lock")); errors.Is(err, fileutil.ErrLocked) {
+	if s.lock, err = lock(ctx, filepath.Join(s.dir, lockFile)); errors.Is(err, fileutil.ErrLocked) {
 		return fmt.Errorf("%s: %w", s.dir, ErrDirInUse)
 	}
 	if err != nil {

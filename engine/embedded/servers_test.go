@@ -447,3 +447,18 @@ func TestServers_LockThatOutlivesThemIsWaitedFor(t *testing.T) {
 		t.Fatal(err)
 	}
 }
+
+func TestInUse_SaysWhetherServersRunOnADirectory(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	if embedded.InUse(dir) {
+		t.Error("before any ran there it is in use")
+	}
+	s := start(t, embedded.ServersConfig{Dir: dir, NoNATS: true})
+	if !embedded.InUse(dir) {
+		t.Error("while servers run there it is not in use")
+	}
+	if err := s.Close(); err != nil || embedded.InUse(dir) {
+		t.Errorf("after their end it is in use, %v", err)
+	}
+}

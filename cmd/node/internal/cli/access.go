@@ -69,8 +69,8 @@ func (c *access) flags() *pflag.FlagSet {
 		`longest time for the whole command (default 30s; none where it waits for outcomes, reads whole
 journals or takes --filter); shards of a node that has died are served again after its --ttl and a second`)
 	f.BoolVar(&c.await, "await-node", false,
-		`with --etcd, while no node is alive, wait for one as long as --timeout allows; without it a command
-ends after 3s`)
+		`while no node is alive, wait for one as long as --timeout allows; without it a command ends at once,
+with --etcd after 3s`)
 	f.VisitAll(mark)
 	c.set = f
 	return f

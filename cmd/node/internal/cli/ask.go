@@ -28,7 +28,7 @@ func (a *app) clientCommand(c *cobra.Command, waits func() bool, run func(ctx co
 	c.Flags().AddFlagSet(a.access.flags())
 	flags.LevelVar(c.Flags(), &a.access.logLevel, slog.LevelError)
 	mark(c.Flags().Lookup("log-level"))
-	a.completeFlag(c, "log-level", words("debug", "info", "warn", "error"))
+	a.completeFlag(c, "log-level", words(levels...))
 	c.RunE = func(cmd *cobra.Command, args []string) error {
 		limit, over := a.access.timeout, exitcode.ErrNoOutcome
 		if !waits() {
@@ -43,7 +43,9 @@ func (a *app) clientCommand(c *cobra.Command, waits func() bool, run func(ctx co
 		if a.access.await || len(a.access.addresses.Etcd) == 0 { // who serves a directory is a node, and about to join
 			ctx = task.AwaitNodes(ctx)
 		}
-		return a.withRemedy(a.withClient(ctx, func(c operations.Client) error { return run(ctx, c, args) }))
+		return a.withRemedy(a.withClient(ctx, func(c operations.Client) error {
+			return a.orNear(ctx, c, cmd, args, run(ctx, c, args))
+		}))
 	}
 	return c
 }
@@ -52,7 +54,7 @@ func (a *app) clientCommand(c *cobra.Command, waits func() bool, run func(ctx co
 // nodes.
 func (a *app) withRemedy(err error) error {
 	if errors.Is(err, task.ErrNoNode) {
-		return fmt.Errorf("%w; start one with: %s; --await-node waits for one", err, a.startNode())
+		return fmt.Errorf("%w; start one with: %s%s", err, a.startNode(), a.orAwait())
 	}
 	if !errors.Is(err, events.ErrDamaged) {
 		return err
@@ -60,6 +62,14 @@ func (a *app) withRemedy(err error) error {
 	given := a.access.given("data")
 	return fmt.Errorf("%w; remedy: %s tells it of a shard that is quarantined; else restore from a backup what %s names", err,
 		a.command(append([]string{"shards"}, given...)...), a.command(append([]string{"verify"}, given...)...))
+}
+
+// orAwait names the flag that waits for a node, unless it was given.
+func (a *app) orAwait() string {
+	if a.access.await {
+		return ""
+	}
+	return "; --await-node waits for one"
 }
 
 // answering bounds the wait for answers of the cluster: by --timeout, else by answerWithin.
@@ -80,7 +90,7 @@ func (a *app) withClient(ctx context.Context, fn func(operations.Client) error) 
 		if errors.Is(err, etcdstore.ErrNoCluster) { // a node of another one runs there
 			dir = "join"
 		}
-		return fmt.Errorf("%w; start one with: %s", err, a.serveOn(dir))
+		return fmt.Errorf("%w; start one with: %s%s", err, a.serveOn(dir), a.orAwait())
 	}
 	if err != nil {
 		return err
@@ -112,14 +122,20 @@ func (a *app) withClient(ctx context.Context, fn func(operations.Client) error) 
 
 // reach links to the cluster. While that is away it waits as long as answers may take, and says so.
 func (a *app) reach(ctx context.Context, log *slog.Logger) (*connect.Link, error) {
-	return a.link(ctx, func(ctx context.Context) (*connect.Link, error) { return a.access.ask(ctx, log) })
+	patience := connect.Starts
+	if a.access.await {
+		patience = connect.Anything
+	}
+	return a.link(ctx, patience, func(ctx context.Context) (*connect.Link, error) { return a.access.ask(ctx, log) })
 }
 
 // link opens a link to servers that may be starting.
-func (a *app) link(ctx context.Context, open func(context.Context) (*connect.Link, error)) (*connect.Link, error) {
+func (a *app) link(
+	ctx context.Context, patience connect.Patience, open func(context.Context) (*connect.Link, error),
+) (*connect.Link, error) {
 	ctx, stop := a.answering(ctx)
 	defer stop()
-	return connect.Await(ctx, open, func() {
+	return connect.Await(ctx, patience, open, func() {
 		where := "the node on " + a.access.dir
 		if etcd := a.access.addresses.Etcd; len(etcd) > 0 {
 			where = "etcd at " + strings.Join(etcd, ", ")

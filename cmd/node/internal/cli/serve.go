@@ -62,11 +62,6 @@ noop, sleep and http, checksum below --checksum-root, exec for the programs that
 by these programs and by files that are fetched to below --sync-root. With --sync a SIGHUP, also that of a terminal
 which is closed, reads the file of collections again.`,
 		Args: flags.NoArguments,
-		Example: a.examples(
-			example{"a second node beside one that runs here", []string{"serve", "--join", defaultDir, "--name", "b"}},
-			example{"alone on this machine, without etcd and NATS", []string{"serve", "--store", "files"}},
-			example{"a member of a cluster elsewhere", []string{"serve", "--etcd", "etcd-1:2379,etcd-2:2379", "--nats", "nats://nats:4222"}},
-			example{"one that takes tasks while no worker is there, and runs none", []string{"serve", "--slots", "0"}}),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runNode(cmd.Context()) },
 	}
 	a.addServeFlags(c)
@@ -312,7 +307,7 @@ func (a *app) attachTo(ctx context.Context, log *slog.Logger) (*connect.Link, ht
 	}
 	if a.serve.join != "" {
 		a.access.dir = a.serve.join
-		link, err := a.link(ctx, func(ctx context.Context) (*connect.Link, error) { // it may be starting, too
+		link, err := a.link(ctx, connect.Stopped, func(ctx context.Context) (*connect.Link, error) { // it may start, too
 			return connect.In(ctx, a.serve.join,
 				connect.Addresses{Cluster: at.Cluster, ID: at.ID, New: at.New, Shards: a.serve.shards, Private: at.Private, Log: log})
 		})
@@ -323,6 +318,10 @@ func (a *app) attachTo(ctx context.Context, log *slog.Logger) (*connect.Link, ht
 	}
 	servers, err := embedded.StartServers(ctx, embedded.ServersConfig{Dir: a.access.dir, EtcdPort: a.serve.etcdPort,
 		NATSPort: a.serve.natsPort, NATSConnections: a.serve.files.NATS, ID: at.ID, New: at.New, Log: log, GaveUp: a.gaveUp})
+	if errors.Is(err, embedded.ErrDirInUse) {
+		join := a.command("serve", "--join", a.access.dir, "--name", "b")
+		err = fmt.Errorf("%w: a node runs there, and another one of its cluster is started by: %s", err, join)
+	}
 	if err != nil {
 		return nil, nil, err
 	}

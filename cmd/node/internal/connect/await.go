@@ -18,15 +18,27 @@ const (
 	tellAfter  = time.Second
 )
 
+// Patience grades for which node of a directory Await waits.
+type Patience int
+
+// A node that Starts has its directory already; one that has Stopped may be started again.
+const (
+	Starts Patience = iota
+	Stopped
+	Anything // also where none ever ran
+)
+
 // Await calls open, which links to servers, again and again while these are away, until ctx ends: servers restart, and
 // etcd may stand still. waiting is called once, after a second without servers.
-func Await(ctx context.Context, open func(context.Context) (*Link, error), waiting func()) (*Link, error) {
+func Await(
+	ctx context.Context, patience Patience, open func(context.Context) (*Link, error), waiting func(),
+) (*Link, error) {
 	began := time.Now()
 	var before error
 	for {
 		link, err := open(ctx)
 		switch {
-		case err == nil || !away(err):
+		case err == nil || !away(err, patience):
 			return link, err
 		case ctx.Err() != nil && before != nil:
 			return nil, before // which says more than that the time is over
@@ -48,12 +60,12 @@ func Await(ctx context.Context, open func(context.Context) (*Link, error), waiti
 
 // away reports whether servers may answer later that do not now. What they have refused, and a connection that TLS
 // refused, stays refused.
-func away(err error) bool {
+func away(err error, patience Patience) bool {
 	switch {
 	case errors.Is(err, etcdstore.ErrNoCluster):
 		return false
 	case errors.Is(err, cluster.ErrNoNode):
-		return !errors.Is(err, errNeverServed)
+		return patience >= needed(err)
 	case errors.Is(err, infiles.ErrInUse): // perhaps a node that starts
 		return true
 	}
@@ -63,11 +75,34 @@ func away(err error) bool {
 // errNeverServed reports a directory on which no node has ever run.
 var errNeverServed = errors.New("none ever did")
 
-// neverServed says so of a directory on which no node runs.
-func neverServed(err error, dir string) error {
+// stoppedError reports a directory that no process has.
+type stoppedError struct{ error }
+
+// Unwrap returns the error that says that no node runs there.
+func (e stoppedError) Unwrap() error { return e.error }
+
+// needed returns the patience with which a node is waited for that an error says is not there.
+func needed(err error) Patience {
+	switch _, stopped := errors.AsType[stoppedError](err); {
+	case errors.Is(err, errNeverServed):
+		return Anything
+	case stopped:
+		return Stopped
+	}
+	return Starts
+}
+
+// absent says of a directory on which no node runs whether one ever did, and whether one may be starting.
+func absent(err error, dir string) error {
+	if !errors.Is(err, cluster.ErrNoNode) {
+		return err
+	}
 	holds, unseen := infiles.Holds(dir)
-	if errors.Is(err, cluster.ErrNoNode) && !embedded.Served(dir) && !holds && unseen == nil {
+	switch {
+	case embedded.InUse(dir) || holds && infiles.InUse(dir):
+		return err
+	case !embedded.Served(dir) && !holds && unseen == nil:
 		return fmt.Errorf("%w; %w", err, errNeverServed)
 	}
-	return err
+	return stoppedError{err}
 }

@@ -54,7 +54,7 @@ func ToFiles(ctx context.Context, dir string, a Addresses) (*Link, error) {
 	})
 	switch {
 	case errors.Is(err, store.ErrUnavailable) && ctx.Err() == nil: // a killed node leaves its addresses behind
-		return nil, fmt.Errorf("%w on %s any more: %w", cluster.ErrNoNode, dir, err)
+		return nil, absent(fmt.Errorf("%w on %s any more: %w", cluster.ErrNoNode, dir, err), dir)
 	case err != nil:
 		return nil, err
 	}

@@ -78,7 +78,7 @@ func On(ctx context.Context, servers *embedded.Servers, name string, shards int,
 func In(ctx context.Context, dir string, a Addresses) (*Link, error) {
 	open, err := cluster.Open(ctx, cluster.Config{Name: a.Cluster, Shards: a.Shards, Existing: a.Existing, ID: a.ID, New: a.New, Dir: dir, Private: a.Private, Log: a.Log})
 	if err != nil {
-		return nil, neverServed(noNode(err, dir), dir)
+		return nil, absent(noNode(err, dir), dir)
 	}
 	link := &Link{Cluster: open}
 	if at, err := advertised.Read(dir); err == nil { // else it has just stopped

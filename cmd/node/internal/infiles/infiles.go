@@ -65,6 +65,9 @@ func Holds(dir string) (bool, error) {
 	}), nil
 }
 
+// InUse reports whether a program has the store of a directory.
+func InUse(dir string) bool { return filejournal.CheckFree(dir) != nil }
+
 // CheckFree returns an error that wraps filejournal.ErrInUse where a program runs on the store of a directory that
 // nobody can ask: a node that serves advertises its API there. A node that starts is such a program for a moment.
 func CheckFree(dir string) error {
