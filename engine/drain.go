@@ -149,3 +149,9 @@ func (p *placement) giveAll(ctx context.Context) {
 		}
 	}
 }
+
+// becomeReady tells that the node serves the shards that fall to it. The caller holds p.mu, and calls it once.
+func (p *placement) becomeReady(ctx context.Context) {
+	close(p.m.node.ready)
+	p.m.log.InfoContext(ctx, "the node is ready", "shards", len(p.owners))
+}

@@ -223,7 +223,7 @@ func (c *modelled) totals() (alarms, serving int64) {
 
 // Enabled implements slog.Handler.
 func (n *modelledNode) Enabled(_ context.Context, level slog.Level) bool {
-	return level >= slog.LevelInfo
+	return level >= slog.LevelDebug
 }
 
 // Handle implements slog.Handler.

@@ -112,7 +112,7 @@ func (p *placement) step(ctx context.Context, now time.Time) {
 	}
 	if waiting == 0 {
 		p.settled.Store(true)
-		p.m.node.once.Do(func() { close(p.m.node.ready) })
+		p.m.node.once.Do(func() { p.becomeReady(ctx) })
 	}
 }
 
@@ -289,7 +289,7 @@ func (p *placement) serveSound(
 	p.owners[at] = own
 	p.mu.Unlock()
 	p.wake.Notify() // it may be the last one that the node waited for
-	p.m.log.InfoContext(ctx, "shard is served",
+	p.m.log.DebugContext(ctx, "shard is served",
 		"shard", at, "entries", have.Head.Number, "tasks", have.State.Len(), "live", have.State.Live())
 	defer func() {
 		p.mu.Lock()
