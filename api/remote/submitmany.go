@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"slices"
+	"strings"
 
 	"taskledger/api"
 	"taskledger/api/operations"
@@ -102,7 +103,10 @@ func (s submitter) submitPart(
 			all[i].Handle = s.submitted(item.ID, item.Joined, item.Repeated)
 			continue
 		}
-		err := fmt.Errorf("submit: %w", item.Problem.Err())
+		err := item.Problem.Err()
+		if !strings.HasPrefix(err.Error(), "submit") { // as the node may have said already
+			err = fmt.Errorf("submit: %w", err)
+		}
 		all[i] = failed(idOf(item.ID, &requests[i]), err)
 	}
 	if none {

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"testing/synctest"
 	"time"
 
 	"taskledger/api/operations"
@@ -26,6 +27,8 @@ type picky struct {
 	asked    [][]events.TaskID
 	deadline time.Time
 	names    bool // the tasks of requests without an id, as the engine does
+	heals    int  // refuses nothing from this call on; 0 = never
+	called   func()
 }
 
 type submitted struct {
@@ -39,6 +42,12 @@ func (submitted) Repeated() bool      { return false }
 
 func (p *picky) SubmitMany(ctx context.Context, all []task.Request, o task.ManyOptions) (results []operations.Submitted) {
 	p.deadline, _ = ctx.Deadline()
+	if p.called != nil {
+		p.called()
+	}
+	if p.heals > 0 && len(p.asked) >= p.heals {
+		p.refuses = nil
+	}
 	var ids []events.TaskID
 	var first error
 	for _, q := range all {
@@ -173,14 +182,19 @@ func TestSubmit_OfABatchTellsNoTaskOfWhatWasRefused(t *testing.T) {
 	for err, want := range map[error]string{
 		&task.OverloadError{Cause: "full"}: "-", task.ErrUnknownBehavior: "-", store.ErrUnavailable: "-", task.ErrUnknown: "random",
 	} {
-		var out bytes.Buffer
-		a, p := &app{Program: Program{Out: &out}, output: "table"}, &picky{names: true, refuses: map[events.TaskID]error{"": err}}
-		all := lines()[:1]
-		all[0].ID = ""
-		_ = a.submitBatch(t.Context(), p, submitOptions{skipBad: true}, all)
-		if row := strings.Fields(strings.Split(out.String(), "\n")[1]); row[1] != want {
-			t.Errorf("%v: row %q, want %s", err, row, want)
-		}
+		synctest.Test(t, func(t *testing.T) {
+			var out, said bytes.Buffer
+			a, p := &app{Program: Program{Out: &out, Err: &said}, output: "table"}, &picky{names: true, refuses: map[events.TaskID]error{"": err}}
+			a.access.flags()
+			all := lines()[:1]
+			all[0].ID = ""
+			ctx, stop := context.WithTimeout(t.Context(), time.Minute)
+			defer stop()
+			_ = a.submitBatch(ctx, p, submitOptions{skipBad: true}, all)
+			if row := strings.Fields(strings.Split(out.String(), "\n")[1]); row[1] != want {
+				t.Errorf("%v: row %q, want %s", err, row, want)
+			}
+		})
 	}
 }
 
@@ -241,12 +255,12 @@ func TestSubmit_OfABatchOfAnyLengthGoesInPartsAndSaysWhereItGoesOn(t *testing.T)
 		parts   int
 		goesOn  int // line; 0 = all is submitted, or refused
 	}{
-		"all is well":                         {nil, submitOptions{}, 3, 0},
-		"a line of the last part is refused":  {map[events.TaskID]error{"t2100": refused}, submitOptions{}, 3, 2001},
-		"a line is refused":                   {map[events.TaskID]error{"t5": refused}, submitOptions{}, 1, 1},
-		"a line is refused, and skipped":      {map[events.TaskID]error{"t5": refused}, submitOptions{skipBad: true}, 3, 0},
-		"the cluster is gone":                 {map[events.TaskID]error{"t1500": store.ErrUnavailable}, submitOptions{skipBad: true}, 2, 2001},
-		"it is not known what became of some": {map[events.TaskID]error{"t7": task.ErrUnknown}, submitOptions{skipBad: true}, 1, 1001},
+		"all is well":                        {nil, submitOptions{}, 3, 0},
+		"a line of the last part is refused": {map[events.TaskID]error{"t2100": refused}, submitOptions{}, 3, 2001},
+		"a line is refused":                  {map[events.TaskID]error{"t5": refused}, submitOptions{}, 1, 1},
+		"a line is refused, and skipped":     {map[events.TaskID]error{"t5": refused}, submitOptions{skipBad: true}, 3, 0},
+		"nobody answers at first":            {map[events.TaskID]error{"t2": store.ErrUnavailable}, submitOptions{}, 1, 0},
+		"no node is alive at first":          {map[events.TaskID]error{"t999": fmt.Errorf("%w: %w", store.ErrUnavailable, task.ErrNoNode)}, submitOptions{}, 1, 0},
 	} {
 		var out bytes.Buffer
 		a, p := &app{Program: Program{Out: &out}, output: "table"}, &picky{refuses: c.refuses}
@@ -257,5 +271,107 @@ func TestSubmit_OfABatchOfAnyLengthGoesInPartsAndSaysWhereItGoesOn(t *testing.T)
 		if says := err != nil && strings.Contains(err.Error(), fmt.Sprintf("go on with --from-line %d", c.goesOn)); says != (c.goesOn != 0) {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// paused runs a batch of 2,100 lines until it ends or has waited for a minute.
+func paused(t *testing.T, p *picky, o submitOptions, end func(context.CancelCauseFunc)) (out, said string, err error) {
+	t.Helper()
+	synctest.Test(t, func(t *testing.T) {
+		ctx, cancel := context.WithCancelCause(t.Context())
+		defer cancel(nil)
+		time.AfterFunc(time.Minute, func() { end(cancel) })
+		var printed, problems bytes.Buffer
+		a := &app{Program: Program{Name: "node", Out: &printed, Err: &problems}, output: "table"}
+		a.access.flags()
+		err = a.submitBatch(ctx, p, o, manyLines(2100))
+		out, said = printed.String(), problems.String()
+	})
+	return out, said, err
+}
+
+func TestSubmit_OfABatchWaitsWhileTheClusterIsAwayAndGoesOn(t *testing.T) {
+	for _, away := range []error{store.ErrUnavailable, task.ErrUnknown, &task.OverloadError{Cause: "full"}} {
+		p := &picky{heals: 5, refuses: map[events.TaskID]error{"t1500": away, "t1700": away}}
+		out, said, err := paused(t, p, submitOptions{batch: "f", skipBad: true}, func(context.CancelCauseFunc) {})
+		const waits = "node: waiting for the cluster, with 1000 of 2100 requests submitted: "
+		if err != nil || strings.Count(out, "\n") != 2101 || strings.Count(said, waits) != 1 {
+			t.Errorf("%v: %v, %d lines, said %q", away, err, strings.Count(out, "\n"), said)
+		}
+		if len(p.asked) != 7 || !slices.Equal(p.asked[5], []events.TaskID{"t1500", "t1700"}) || len(p.asked[6]) != 100 {
+			t.Errorf("%v: %d parts were submitted", away, len(p.asked))
+		}
+	}
+}
+
+// What may be submitted already is submitted again as the same task, or under the same key.
+func TestSubmit_OfABatchSubmitsWhatIsNotKnownAgainAsTheSame(t *testing.T) {
+	for name, o := range map[string]submitOptions{"of no key": {batch: "f", skipBad: true}, "of a key": {batch: "f", key: "k"}} {
+		synctest.Test(t, func(t *testing.T) {
+			all := lines()
+			all[1].ID = ""
+			var out, said bytes.Buffer
+			a := &app{Program: Program{Name: "node", Out: &out, Err: &said}, output: "table"}
+			a.access.flags()
+			p := &picky{names: true, heals: 2, refuses: map[events.TaskID]error{"": task.ErrUnknown, "random": task.ErrUnknown}}
+			want := [][]events.TaskID{{"a", "", "c"}, {"random"}, {"random"}}
+			if o.key != "" {
+				want = [][]events.TaskID{{"a", "", "c"}, {"a", "", "c"}, {"a", "", "c"}}
+			}
+			if err := a.submitBatch(t.Context(), p, o, all); err != nil || !slices.EqualFunc(p.asked, want, slices.Equal) {
+				t.Errorf("%s: submitted %v, want %v, %v", name, p.asked, want, err)
+			}
+		})
+	}
+}
+
+func TestSubmit_OfABatchThatEndsEarlySaysInOneLineWhereItGoesOn(t *testing.T) {
+	interrupt := func(cancel context.CancelCauseFunc) { cancel(nil) }
+	over := func(cancel context.CancelCauseFunc) { cancel(exitcode.ErrNoOutcome) }
+	for name, c := range map[string]struct {
+		away    error
+		options submitOptions
+		end     func(context.CancelCauseFunc)
+		code    int
+		says    string
+	}{
+		"interrupted while the cluster is away": {store.ErrUnavailable, submitOptions{}, interrupt, exitcode.Failed,
+			"1000 of 2100 requests are submitted; go on with: node submit --batch f --from-line 1001"},
+		"over while the cluster is away": {store.ErrUnavailable, submitOptions{}, over, exitcode.Unavailable,
+			"no answer within --timeout: 1000 of 2100 requests are submitted; go on with: node submit --batch f --from-line 1001"},
+		"some may be there already": {task.ErrUnknown, submitOptions{skipBad: true}, over, exitcode.Unavailable,
+			"1999 of 2100 requests are submitted; go on with: node submit --batch f --from-line 1500 --skip-bad; up to line 2000"},
+	} {
+		p := &picky{refuses: map[events.TaskID]error{"t1500": c.away}}
+		c.options.batch = "f"
+		_, _, err := paused(t, p, c.options, c.end)
+		if text := fmt.Sprint(err); exitcode.Of(err) != c.code || !strings.Contains(text, c.says) || strings.Contains(text, "\n") || len(text) > 300 {
+			t.Errorf("%s: %v", name, err)
+		}
+		if stopped, is := errors.AsType[*pausedError](err); !is || !strings.HasPrefix(stopped.text, c.says[strings.Index(c.says, "1"):]) {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// An interrupt between two parts, or during one, leaves nothing open: the part under way is answered.
+func TestSubmit_OfABatchThatIsInterruptedHasTheAnswersOfItsPart(t *testing.T) {
+	ctx, cancel := context.WithCancel(t.Context())
+	var out, said bytes.Buffer
+	a := &app{Program: Program{Name: "node", Out: &out, Err: &said}, output: "table"}
+	a.access.flags()
+	p := &picky{}
+	p.called = func() {
+		if len(p.asked) == 1 {
+			cancel()
+		}
+	}
+	err := a.submitBatch(ctx, p, submitOptions{batch: "f"}, manyLines(2100))
+	if stopped, is := errors.AsType[*pausedError](err); !is || !errors.Is(err, context.Canceled) ||
+		stopped.text != "2000 of 2100 requests are submitted; go on with: node submit --batch f --from-line 2001" {
+		t.Errorf("%v", err)
+	}
+	if strings.Count(out.String(), "\n") != 2001 {
+		t.Errorf("%d lines are told of", strings.Count(out.String(), "\n"))
 	}
 }

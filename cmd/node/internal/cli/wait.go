@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 
 	"github.com/spf13/cobra"
 
@@ -20,7 +21,6 @@ all of them side by side, and prints them in the order of their ids. It ends wit
 --timeout passed; of several ids with the first of 1, 2, 6, 3 and 4 that one of them has. While no node is alive it goes on
 waiting, and says so.`,
 		Args:              flags.Arguments,
-		Example:           a.examples(example{"for at most a minute", []string{"wait", "report/2026-11", "--timeout", "1m"}}),
 		ValidArgsFunction: a.completeTasks,
 	}
 	return a.clientCommand(c, always, func(ctx context.Context, client operations.Client, args []string) error {
@@ -41,7 +41,22 @@ func (a *app) await(ctx context.Context, handle operations.Handle) error {
 	return a.awaitAll(ctx, []operations.Handle{handle})
 }
 
-// awaitAll waits for tasks side by side, and prints their outcomes.
+// awaitAll waits for tasks side by side, and prints their outcomes. Whoever interrupts it is told how to wait again.
 func (a *app) awaitAll(ctx context.Context, handles []operations.Handle) error {
-	return outcomes.Await(ctx, a.Out, a.print().IsJSON(), handles)
+	err := outcomes.Await(ctx, a.Out, a.print().IsJSON(), handles)
+	if !errors.Is(err, context.Canceled) || ctx.Err() == nil {
+		return err
+	}
+	args := []string{"wait"}
+	for _, h := range handles[:min(len(handles), mostNamed)] {
+		args = append(args, string(h.ID()))
+	}
+	again := a.command(append(args, a.access.given("data")...)...)
+	if len(handles) > mostNamed {
+		again += ", and so on"
+	}
+	return errors.Join(&pausedError{"what was waited for goes on; wait again with: " + again, context.Canceled}, err)
 }
+
+// mostNamed bounds the tasks that are named to whoever interrupts the wait for them.
+const mostNamed = 5

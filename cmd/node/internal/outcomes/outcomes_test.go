@@ -4,12 +4,14 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"slices"
 	"sync/atomic"
 	"testing"
 
 	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/outcomes"
 	"taskledger/events"
+	"taskledger/task"
 )
 
 // pending is a task that does not end before the wait for it does.
@@ -64,5 +66,39 @@ func TestAwait_TellsOfEachTaskItsOwnState(t *testing.T) {
 	}
 	if closed.Load() != 2 {
 		t.Errorf("%d of 2 handles are closed", closed.Load())
+	}
+}
+
+// failing is a task that has failed.
+type failing struct {
+	operations.Handle
+	err error
+}
+
+func (failing) Close()                                 {}
+func (failing) ID() events.TaskID                      { return "failing" }
+func (f failing) Wait(context.Context) ([]byte, error) { return nil, f.err }
+
+func TestAwait_LeavesTheStackOfAPanicToGet(t *testing.T) {
+	t.Parallel()
+	failed := &task.Error{Task: "failing", Code: "panic", Message: "panic: boom\ngoroutine 7 [running]:\nmain.main()"}
+	var out bytes.Buffer
+	err := outcomes.Await(t.Context(), &out, false, []operations.Handle{failing{err: failed}})
+	if got, is := errors.AsType[*task.Error](err); !is || got != failed ||
+		err.Error() != "task failing: panic: panic: boom; get shows the stack" {
+		t.Errorf("%v", err)
+	}
+}
+
+func TestAwait_NamesTheFirstOfManyTasksThatTookTooLong(t *testing.T) {
+	t.Parallel()
+	ctx, end := context.WithCancelCause(t.Context())
+	end(errOver)
+	var out bytes.Buffer
+	var closed atomic.Int64
+	err := outcomes.Await(ctx, &out, false, slices.Repeat([]operations.Handle{pending{closed: &closed}}, 7))
+	if !errors.Is(err, errOver) ||
+		err.Error() != "wait for pending, pending, pending, pending, pending and 2 more: the time is over" || closed.Load() != 7 {
+		t.Errorf("%v, %d closed", err, closed.Load())
 	}
 }
