@@ -118,7 +118,9 @@ func openRegular(root *os.Root, path string) (*os.File, os.FileInfo, error) {
 		return nil, nil, OpenFailure(err)
 	}
 	info, err := f.Stat()
-	if err == nil && !info.Mode().IsRegular() {
+	if err == nil && info.IsDir() {
+		err = refuse(CodeInvalid, fmt.Errorf("%s is a directory: want a regular file", path))
+	} else if err == nil && !info.Mode().IsRegular() {
 		err = refuse(CodeInvalid, fmt.Errorf("%s is not a regular file: %s", path, info.Mode().Type()))
 	}
 	if err != nil {

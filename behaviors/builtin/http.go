@@ -162,7 +162,8 @@ func (o HTTPOptions) control(_ context.Context, _, address string, _ syscall.Raw
 		return fmt.Errorf("address %s: %w", address, errRefused)
 	}
 	if addr := to.Addr().Unmap().WithZone(""); !public(addr) && !containedIn(o.Allow, addr) {
-		return fmt.Errorf("address %s is not public: %w", addr, errRefused)
+		const say = "address %s is not public, and the node allows no other (serve --http-allow-private): %w"
+		return fmt.Errorf(say, addr, errRefused)
 	}
 	return nil
 }
