@@ -31,7 +31,7 @@ func TestStores_AreAskedForByNameAndRememberedByTheBrowser(t *testing.T) {
 	if to := got.header.Get("Location"); to != "/ui/stores/jobs.1" {
 		t.Error(to)
 	}
-	got = s.want(s.get("viewer", "/ui/stores/jobs.1"), 200, "The store is empty", "--store jobs.1</pre>")
+	got = s.want(s.get("viewer", "/ui/stores/jobs.1"), 200, "The store is empty", "--store-name jobs.1</pre>")
 	cookie := cookieOf(got)
 	s.want(s.get("viewer", "/ui/stores", "Cookie", cookie), 200, `href="/ui/stores/jobs.1"`)
 	if again := s.get("viewer", "/ui/stores/jobs.1", "Cookie", cookie); again.header.Get("Set-Cookie") != "" {

@@ -247,7 +247,7 @@ func (w *world) makeToken(ctx context.Context) error {
 	file := filepath.Join(w.deploy, "compose", "tokens", "tokens.json")
 	owner := uint32(w.image.user)
 	c := exec.CommandContext(ctx, filepath.Join(w.bin, "taskledger"), "token", "new", "load", "--role", "submitter",
-		"--file", file)
+		"--api-tokens", file)
 	c.SysProcAttr = &syscall.SysProcAttr{Credential: &syscall.Credential{Uid: owner, Gid: owner}}
 	out, err := c.CombinedOutput()
 	if err != nil {

@@ -141,7 +141,7 @@ func (w *world) moving() error {
 		func() error { return w.wantLoads("inside") },
 		func() error { return w.load("own") },
 		func() error { return w.wantLoads("inside", "own") },
-		func() error { _, err := w.taskledger("verify", "--archive"); return err },
+		func() error { _, err := w.taskledger("verify", "--with-archive"); return err },
 		w.stopAll,
 	)
 }

@@ -38,7 +38,7 @@ func (s *stage) mirrored(ctx context.Context) (*scene, samples, error) {
 	}); err != nil {
 		return nil, nil, err
 	}
-	secret, err := m.run(ctx, "token", "new", "viewer", "--role", "operator", "--file", "tokens.json")
+	secret, err := m.run(ctx, "token", "new", "viewer", "--role", "operator", "--api-tokens", "tokens.json")
 	if err != nil {
 		return nil, nil, err
 	}

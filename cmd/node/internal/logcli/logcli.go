@@ -38,8 +38,7 @@ type Terminal struct {
 	Ask func(
 		c *cobra.Command, waits func() bool, run func(ctx context.Context, client operations.Logs, args []string) error,
 	) *cobra.Command
-	// Example shows how the command is used, and Complete completes ids.
-	Example  string
+	// Complete completes ids of tasks.
 	Complete cobra.CompletionFunc
 }
 
@@ -60,12 +59,15 @@ func (t *Terminal) Command() *cobra.Command {
 Where lines are missing, a line of level error says so. With --follow it goes on with what is written, until
 the task has ended and nothing has come for 2 seconds.`,
 		Args:              flags.Arguments,
-		Example:           t.Example,
 		ValidArgsFunction: t.Complete,
 	}
 	c.Flags().BoolVarP(&o.follow, "follow", "f", false, "go on with what the task writes until it ends")
 	c.Flags().Int64Var(&o.attempt, "attempt", 0, "only lines of the attempt of this `number`; 0 = of all")
 	c.Flags().StringVar(&o.level, "level", tasklog.Info.String(), "least `level` of lines: info or error")
+	completes := cobra.FixedCompletions(levels, cobra.ShellCompDirectiveNoFileComp)
+	if err := c.RegisterFlagCompletionFunc("level", completes); err != nil {
+		panic(err) // the flag is there
+	}
 	c.Flags().StringVar(&o.since, "since", "", "only lines of this `time` and later, such as 2026-11-21T12:00:00Z, or 10m: so long ago")
 	c.Flags().StringVar(&o.until, "until", "", "only lines of this `time` and earlier")
 	follows := func() bool { return o.follow }
@@ -77,6 +79,9 @@ the task has ended and nothing has come for 2 seconds.`,
 		return t.Show(ctx, client, events.TaskID(args[0]), s, o.follow)
 	})
 }
+
+// levels are the values of --level.
+var levels = []string{tasklog.Info.String(), tasklog.Error.String()}
 
 // selection returns the lines that the flags select.
 func (o *asked) selection() (s tasklog.Selection, err error) {

@@ -57,7 +57,7 @@ func tellMissing(ctx context.Context, cfg *Config, missing *atomic.Int64, invita
 // tellFollowed tells that a mirror that was interrupted goes on where it was.
 func (r *run) tellFollowed() {
 	if r.Dir != "" {
-		const say = "%s follows no more: it goes on with the same arguments and --dir %s\n"
+		const say = "%s follows no more: it goes on with the same arguments and --data %s\n"
 		fmt.Fprintf(r.Err, say, r.Task, r.Dir)
 	}
 }
@@ -67,10 +67,10 @@ func tellInterrupted(cfg *Config, id events.TaskID, err error) {
 	switch {
 	case !errors.Is(err, context.Canceled):
 	case cfg.Dir == "":
-		const say = "%s has not come to its end, and its temporary cluster is removed: with --dir a mirror goes on\n"
+		const say = "%s has not come to its end, and its temporary cluster is removed: with --data a mirror goes on\n"
 		fmt.Fprintf(cfg.Err, say, id)
 	default:
-		const say = "%s has not come to its end: it goes on with the same arguments and --dir %s\n"
+		const say = "%s has not come to its end: it goes on with the same arguments and --data %s\n"
 		fmt.Fprintf(cfg.Err, say, id, cfg.Dir)
 	}
 }

@@ -25,7 +25,7 @@ func (e *LimitError) Error() string {
 	text := fmt.Sprintf("more than %d files, links and directories would be deleted (--max-deletes)", e.Limit)
 	if e.Applied {
 		return text + ", which was found when the mirror was under way: what was done before stays, and with a higher limit, " +
-			"the same arguments and the same --dir it goes on"
+			"the same arguments and the same --data it goes on"
 	}
 	return text + ": nothing was changed; begin again with a higher limit if they are to go"
 }

@@ -46,7 +46,7 @@ func (d *definition) flags(c *cobra.Command) {
 	f.StringVar(&d.end, "end", "", "`time` after which no tick is, in the same forms")
 	f.Int64Var(&d.Priority, "priority", 0, "priority of the runs, 0 to 9223371 (default: the behavior's)")
 	f.DurationVar(&d.Timeout, "attempt-timeout", 0, "longest time of an attempt (default: the behavior's)")
-	f.IntVar(&d.Attempts, "attempts", 0,
+	f.IntVar(&d.Attempts, "max-attempts", 0,
 		"failed attempts of a run before its failure is final (default: the behavior's)")
 	f.IntVar(&d.Keep, "keep", 0, "ended runs that are kept, 0 to 1000 (default 100)")
 	f.BoolVar(&d.PauseOnFailure, "pause-on-failure", false, "pause the schedule when the run of a tick fails for good")

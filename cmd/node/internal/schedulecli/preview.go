@@ -74,8 +74,12 @@ func (v *preview) rows(p *output.Printer) error {
 		}
 		lines = append(lines, []any{word, at.String()})
 	}
-	if len(v.Next) == 0 {
+	switch {
+	case len(v.Next) > 0:
+	case v.Cron == "": // it has runs by hand alone
 		lines = append(lines, []any{"next", "-"})
+	default:
+		lines = append(lines, []any{"next", "never: no time to come is one of these"})
 	}
 	return table(p, lines)
 }

@@ -265,7 +265,7 @@ func TestSet_SendsWhatItsFlagsSay(t *testing.T) {
 	l := newLine(t)
 	l.must("set", "full", "--cron", "@daily", "--behavior", "b", "--params", `{"a":1}`, "--timezone", "Asia/Tokyo",
 		"--overlap", "allow", "--misfire", "all", "--grace", "2h", "--jitter", "1m", "--start", "2027-01-01T00:00:00Z",
-		"--end", "2028-01-01T00:00:00Z", "--priority", "7", "--attempt-timeout", "1h", "--attempts", "3", "--keep", "30",
+		"--end", "2028-01-01T00:00:00Z", "--priority", "7", "--attempt-timeout", "1h", "--max-attempts", "3", "--keep", "30",
 		"--pause-on-failure")
 	want := schedule.Definition{
 		Cron:           "@daily",
@@ -401,7 +401,7 @@ func TestSet_WithAVersionChangesNoOther(t *testing.T) {
 func TestNext_AsksNoCluster(t *testing.T) {
 	l := newLine(t)
 	l.fails = errors.New("there is no cluster")
-	out, said := l.must("next", "0 0 12 ? * MON-FRI", "--timezone", "America/New_York", "--n", "2")
+	out, said := l.must("next", "0 0 12 ? * MON-FRI", "--timezone", "America/New_York", "--limit", "2")
 	want := []string{
 		"fires at 12:00, Monday to Friday",
 		"timezone America/New_York",
@@ -418,7 +418,7 @@ func TestNext_AsksNoCluster(t *testing.T) {
 		t.Errorf("%q, want none", out)
 	}
 	for _, args := range [][]string{
-		{"x"}, {"@daily", "--timezone", "Local"}, {"@daily", "--n", "0"}, {"@daily", "--n", "1001"}, {""},
+		{"x"}, {"@daily", "--timezone", "Local"}, {"@daily", "--limit", "0"}, {"@daily", "--limit", "1001"}, {""},
 	} {
 		if _, _, err := l.do(append([]string{"next"}, args...)...); exitcode.Of(err) != exitcode.Usage {
 			t.Errorf("%q: %v", args, err)
@@ -493,11 +493,11 @@ func TestList_TellsThatThereAreMoreAndGoesOn(t *testing.T) {
 		lines int
 		said  string
 	}{
-		{nil, 100, "there are more: go on with --after s099\n"},
-		{[]string{"--limit", "3"}, 3, "there are more: go on with --after s002\n"},
-		{[]string{"--limit", "3", "--after", "s246"}, 3, ""},
+		{nil, 100, "there are more: go on with --cursor s099\n"},
+		{[]string{"--limit", "3"}, 3, "there are more: go on with --cursor s002\n"},
+		{[]string{"--limit", "3", "--cursor", "s246"}, 3, ""},
 		{[]string{"--limit", "0"}, 250, ""},
-		{[]string{"--limit", "130", "--after", "s009"}, 130, "there are more: go on with --after s139\n"},
+		{[]string{"--limit", "130", "--cursor", "s009"}, 130, "there are more: go on with --cursor s139\n"},
 	} {
 		out, said := l.must(append([]string{"list"}, c.args...)...)
 		if strings.Count(out, "\n") != c.lines+1 || said != c.said {

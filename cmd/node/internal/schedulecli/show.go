@@ -29,11 +29,10 @@ func (t *Terminal) next() *cobra.Command {
 		Args:  flags.Arguments,
 	}
 	c.Flags().StringVar(&zone, "timezone", schedule.DefaultZone, "`zone` of the IANA database, such as Europe/Berlin")
-	c.Flags().StringVar(&zone, "zone", schedule.DefaultZone, "the same as --timezone")
-	c.Flags().IntVar(&n, "n", 5, "ticks to show, 1 to 1000")
+	c.Flags().IntVar(&n, "limit", 5, "ticks to show, 1 to 1000")
 	c.RunE = func(_ *cobra.Command, args []string) error {
 		if n < 1 || n > maxNext {
-			return &exitcode.UsageError{Problem: fmt.Sprintf("--n %d: want 1 to %d", n, maxNext)}
+			return &exitcode.UsageError{Problem: fmt.Sprintf("--limit %d: want 1 to %d", n, maxNext)}
 		}
 		if args[0] == "" {
 			return &exitcode.UsageError{Problem: "EXPR is empty: want a cron expression"}
@@ -155,11 +154,11 @@ func state(s *schedule.Schedule) string {
 }
 
 func (t *Terminal) list() *cobra.Command {
-	var after string
+	var cursor string
 	var limit int
 	var filter schedule.Filter
 	c := &cobra.Command{Use: "list", Short: "List schedules by name", Args: flags.NoArguments}
-	c.Flags().StringVar(&after, "after", "", "`name` behind which the list begins")
+	c.Flags().StringVar(&cursor, "cursor", "", "the `name` that an earlier list printed last: go on behind it")
 	c.Flags().IntVar(&limit, "limit", 100, "most schedules; 0 = all")
 	c.Flags().StringVar(&filter.Prefix, "prefix", "", "only schedules whose `names` begin so")
 	c.Flags().StringVar(&filter.Behavior, "behavior", "", "only schedules of this `behavior`")
@@ -168,8 +167,8 @@ func (t *Terminal) list() *cobra.Command {
 		if limit < 0 {
 			return &exitcode.UsageError{Problem: fmt.Sprintf("--limit %d: want 0 or more", limit)}
 		}
-		p, last := t.Print("NAME", "BEHAVIOR", "CRON", "ZONE", "NEXT", "LAST", "ACTIVE", "STATE"), after
-		more, err := each(ctx, client.Schedules(), filter, after, limit, func(s *schedule.Schedule) error {
+		p, last := t.Print("NAME", "BEHAVIOR", "CRON", "ZONE", "NEXT", "LAST", "ACTIVE", "STATE"), cursor
+		more, err := each(ctx, client.Schedules(), filter, cursor, limit, func(s *schedule.Schedule) error {
 			d := &s.Definition
 			last = s.Name
 			return p.Row(s, s.Name, d.Behavior, cmp.Or(d.Cron, "-"), d.Timezone, nextOf(s), output.Time(s.Last), s.Active,
@@ -177,7 +176,7 @@ func (t *Terminal) list() *cobra.Command {
 		})
 		err = errors.Join(err, p.Flush())
 		if more {
-			fmt.Fprintf(t.Err, "there are more: go on with --after %s\n", last)
+			fmt.Fprintf(t.Err, "there are more: go on with --cursor %s\n", last)
 		}
 		return err
 	})

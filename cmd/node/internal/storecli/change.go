@@ -35,7 +35,7 @@ func (t *Terminal) update() *cobra.Command {
 		Use:   "update [REQUEST]",
 		Short: "Add, change and delete tasks: all of it, or nothing",
 		Long: `Update does all that REQUEST says, or nothing, and prints the tasks that it makes. REQUEST is the JSON object of the HTTP API:
-adds, updates, deletes and depends, as in {"adds":[{"group":"map","data":"x"}],"deletes":[7]}. A clientid in it wins over --client.`,
+adds, updates, deletes and depends, as in {"adds":[{"group":"map","data":"x"}],"deletes":[7]}. A clientid in it wins over --client-id.`,
 		Args: flags.Arguments,
 	}
 	c.Flags().StringVar(&file, "file", "", "`file` with the request instead, - for standard input")
@@ -105,7 +105,7 @@ its new id. It prints nothing where no task is available.`,
 		Args: flags.Arguments,
 	}
 	c.Flags().DurationVar(&duration, "duration", item.DefaultDuration, "how long the task is the caller's: 1ms to 24h")
-	c.Flags().DurationVar(&wait, "wait", 0, "how long to wait for a task, 1m at most; 0s = not at all")
+	c.Flags().DurationVar(&wait, "wait-for", 0, "how long to wait for a task, 1m at most; 0s = not at all")
 	c.Flags().Int64SliceVar(&depends, "depends", nil, "`ids` of tasks that have to be there")
 	c.Flags().Lookup("depends").DefValue = "" // the help would show brackets
 	c.Flags().StringVar(&key, "key", "", "`text` that makes a repetition of the claim the same claim, for an hour")

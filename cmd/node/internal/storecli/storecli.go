@@ -31,6 +31,10 @@ type Terminal struct {
 	Principal func() string // who asks
 	// Ask makes a command one that asks a cluster. waits says that it may take longer than an answer does.
 	Ask func(c *cobra.Command, waits func() bool, run func(ctx context.Context, c operations.Stores, args []string) error) *cobra.Command
+	// Find asks a cluster for the words that may follow.
+	Find func(
+		c *cobra.Command, words func(ctx context.Context, c operations.Stores) []string,
+	) ([]string, cobra.ShellCompDirective)
 
 	store  string
 	client int64
@@ -48,13 +52,30 @@ workers claim for a time. Whatever changes a task gives it another id: who was l
 		RunE: func(c *cobra.Command, _ []string) error { return c.Help() },
 	}
 	for _, sub := range []*cobra.Command{t.groups(), t.get(), t.list(), t.update(), t.claim(), t.stats()} {
+		if sub.ValidArgsFunction = cobra.NoFileCompletions; strings.HasSuffix(sub.Use, " GROUP") {
+			sub.ValidArgsFunction = t.completeGroups
+		}
 		c.AddCommand(sub)
 	}
-	c.PersistentFlags().StringVar(&t.store, "store", "default", "`name` of the store")
+	c.PersistentFlags().StringVar(&t.store, "store-name", "default", "`name` of the store")
 	return c
 }
 
 func never() bool { return false }
+
+// completeGroups completes the name of a group that has tasks.
+func (t *Terminal) completeGroups(c *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return t.Find(c, func(ctx context.Context, client operations.Stores) (names []string) {
+		groups, _ := client.Groups(ctx, t.store, false) // whoever completes has nowhere to tell an error
+		for _, g := range groups {
+			names = append(names, g.Name)
+		}
+		return names
+	})
+}
 
 // reads adds the flag of commands that read.
 func (t *Terminal) reads(c *cobra.Command) *cobra.Command {
@@ -65,7 +86,7 @@ func (t *Terminal) reads(c *cobra.Command) *cobra.Command {
 
 // changes adds the flag of commands that change something.
 func (t *Terminal) changes(c *cobra.Command) *cobra.Command {
-	c.Flags().Int64Var(&t.client, "client", 0,
+	c.Flags().Int64Var(&t.client, "client-id", 0,
 		"`number` of the client that asks, 1 to 2^53: it alone may change what it has claimed\n"+
 			"(default: one for each user and host)")
 	return c
@@ -74,7 +95,7 @@ func (t *Terminal) changes(c *cobra.Command) *cobra.Command {
 // clientID is the number of who asks: the same whenever the same user asks from here, so that what was claimed can be
 // changed later.
 func (t *Terminal) clientID(c *cobra.Command) int64 {
-	if c.Flags().Changed("client") {
+	if c.Flags().Changed("client-id") {
 		return t.client
 	}
 	sum := sha256.Sum256([]byte(t.Principal()))
@@ -103,8 +124,8 @@ func (t *Terminal) get() *cobra.Command {
 		ids := make([]int64, len(args))
 		for i, text := range args {
 			var err error
-			if ids[i], err = strconv.ParseInt(text, 10, 64); err != nil || ids[i] < 1 || ids[i] > item.MaxNumber {
-				return &exitcode.UsageError{Problem: fmt.Sprintf("id %.32q: want a number of 1 to 2^53", text)}
+			if ids[i], err = number("id", text); err != nil {
+				return err
 			}
 		}
 		found, err := c.Items(ctx, t.store, ids, t.linear)
@@ -123,17 +144,33 @@ func (t *Terminal) get() *cobra.Command {
 	})
 }
 
+// number reads the id of a task of a store; what names the flag or the argument.
+func number(what, text string) (int64, error) {
+	n, err := strconv.ParseInt(text, 10, 64)
+	if err != nil || n < 1 || n > item.MaxNumber {
+		return 0, &exitcode.UsageError{Problem: fmt.Sprintf("%s %.32q: want a number of 1 to 2^53", what, text)}
+	}
+	return n, nil
+}
+
 func (t *Terminal) list() *cobra.Command {
 	var owned bool
 	var limit int
-	var after int64
+	var cursor string
 	c := &cobra.Command{Use: "list GROUP", Short: "List the tasks of a group by id", Args: flags.Arguments}
 	c.Flags().BoolVar(&owned, "owned", false, "also tasks that are not available")
 	c.Flags().IntVar(&limit, "limit", 100, "most tasks; 0 = all")
-	c.Flags().Int64Var(&after, "after", 0, "`id` behind which the list begins")
+	c.Flags().StringVar(&cursor, "cursor", "", "the `id` that an earlier list printed last: go on behind it")
 	return t.Ask(t.reads(c), never, func(ctx context.Context, c operations.Stores, args []string) error {
 		if limit < 0 {
 			return &exitcode.UsageError{Problem: fmt.Sprintf("--limit %d: want 0 or more", limit)}
+		}
+		var after int64
+		if cursor != "" {
+			var err error
+			if after, err = number("--cursor", cursor); err != nil {
+				return err
+			}
 		}
 		p, last := t.tasks(), after
 		more, err := each(ctx, c, t.store, item.Page{Group: args[0], After: after, Limit: limit, Owned: owned, Linear: t.linear}, func(it *item.Item) error {
@@ -142,7 +179,7 @@ func (t *Terminal) list() *cobra.Command {
 		})
 		err = errors.Join(err, p.Flush())
 		if more {
-			fmt.Fprintf(t.Err, "there are more: go on with --after %d\n", last)
+			fmt.Fprintf(t.Err, "there are more: go on with --cursor %d\n", last)
 		}
 		return err
 	})

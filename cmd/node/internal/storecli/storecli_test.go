@@ -116,13 +116,13 @@ func TestReads_AreLinearIfTheyAreAskedToBe(t *testing.T) {
 func TestList_TellsThatThereAreMoreAndGoesOn(t *testing.T) {
 	l := newLine(t)
 	l.must("update", `{"adds":[`+strings.Repeat(`{"group":"g"},`, 2)+`{"group":"g","timespec":-60000}]}`)
-	if out, said := l.must("list", "g", "--limit", "1"); !strings.Contains(out, "\n1 ") || said != "there are more: go on with --after 1\n" {
+	if out, said := l.must("list", "g", "--limit", "1"); !strings.Contains(out, "\n1 ") || said != "there are more: go on with --cursor 1\n" {
 		t.Errorf("%q, %q", out, said)
 	}
-	if out, said := l.must("list", "g", "--limit", "1", "--after", "1"); !strings.Contains(out, "\n2 ") || said != "" {
+	if out, said := l.must("list", "g", "--limit", "1", "--cursor", "1"); !strings.Contains(out, "\n2 ") || said != "" {
 		t.Errorf("%q, %q", out, said)
 	}
-	if out, said := l.must("list", "g", "--owned", "--after", "2"); !strings.Contains(out, "\n3 ") || said != "" {
+	if out, said := l.must("list", "g", "--owned", "--cursor", "2"); !strings.Contains(out, "\n3 ") || said != "" {
 		t.Errorf("%q, %q", out, said)
 	}
 }
@@ -165,9 +165,9 @@ func TestUpdate_SendsWhatItIsToldFromWhereverItComes(t *testing.T) {
 	if err := os.WriteFile(file, []byte(`{"adds":[{"group":"g","data":"of a file"}]}`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	l.must("update", "--file", file, "--key", "k", "--client", "7", "--age", "3s")
+	l.must("update", "--file", file, "--key", "k", "--client-id", "7", "--age", "3s")
 	l.in = `{"clientid":9,"updates":[{"id":1,"keep":true}]}`
-	if out, _ := l.must("update", "--file", "-", "--client", "7"); !strings.Contains(out, "(kept)") {
+	if out, _ := l.must("update", "--file", "-", "--client-id", "7"); !strings.Contains(out, "(kept)") {
 		t.Errorf("%q", out)
 	}
 	if u := l.updates[0]; u.Key != "k" || u.Age != 3*time.Second || u.Client != 7 || string(u.Adds[0].Data) != "of a file" {
@@ -176,7 +176,7 @@ func TestUpdate_SendsWhatItIsToldFromWhereverItComes(t *testing.T) {
 	if u := l.updates[1]; u.Client != 9 {
 		t.Errorf("client %d, want the one of the request", u.Client)
 	}
-	l.must("claim", "g", "--depends", "2", "--key", "k2", "--client", "9", "--wait", "1ms", "--age", "1m")
+	l.must("claim", "g", "--depends", "2", "--key", "k2", "--client-id", "9", "--wait-for", "1ms", "--age", "1m")
 	if c := l.claims[0]; len(c.Depends) != 1 || c.Depends[0] != 2 || c.Key != "k2" || c.Age != time.Minute || c.Client != 9 || c.Wait.Milliseconds() != 1 {
 		t.Errorf("%+v", c)
 	}

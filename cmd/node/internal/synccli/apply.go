@@ -37,8 +37,7 @@ again.
 
 Nothing is changed by a file with a mistake (exit code 2), and by one that asks for a program, a driver, a directory or
 a time zone that no node has (5); what some nodes lack is a warning. Without --timeout it takes 10 minutes at most.`,
-		Args:    flags.Arguments,
-		Example: t.Example,
+		Args: flags.Arguments,
 	}
 	return t.askOf(c, always, func(ctx context.Context, client *Client, file *apply.File) error {
 		ctx, stop := context.WithTimeoutCause(ctx, applyWithin, exitcode.ErrTimeout)

@@ -40,10 +40,10 @@ type Terminal struct {
 	Ask func(
 		c *cobra.Command, waits func() bool, run func(ctx context.Context, client *Client, args []string) error,
 	) *cobra.Command
+	Complete cobra.CompletionFunc // of the ids of collections, SOURCE_COLLECTION
+
 	Await func(ctx context.Context, client *Client, run operations.Handle) error // prints what becomes of a run
 	Logs  *logcli.Terminal                                                       // shows the lines of a run
-	// Example shows how apply is used.
-	Example string
 }
 
 func never() bool { return false }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"io"
 	"io/fs"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -18,6 +19,7 @@ import (
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/httpd"
 	"taskledger/cmd/node/internal/output"
+	"taskledger/events"
 )
 
 // Terminal connects the command to the command line.
@@ -25,6 +27,8 @@ type Terminal struct {
 	Out  io.Writer
 	JSON func() bool
 	Dir  func() string // of the node's data
+
+	Behaviors cobra.CompletionFunc // completes the names of behaviors
 
 	file string
 }
@@ -41,9 +45,6 @@ printed once, when it is made. Where several nodes serve the API, the file lies 
 	}
 	for _, sub := range []*cobra.Command{t.newCommand(), t.listCommand(), t.revokeCommand()} {
 		sub.Flags().StringVar(&t.file, "api-tokens", "", "`file` of tokens, as serve has it (default: tokens.json in --data)")
-		sub.Flags().StringVar(&t.file, "file", "", "the same")
-		sub.Flags().Lookup("file").Hidden = true
-		sub.MarkFlagsMutuallyExclusive("api-tokens", "file")
 		data(sub)
 		c.AddCommand(sub)
 	}
@@ -67,6 +68,11 @@ func (t *Terminal) read(mayBeMade bool) ([]token.Token, error) {
 // change replaces the tokens of the file by what is made of them.
 func (t *Terminal) change(mayBeMade bool, to func([]token.Token) ([]token.Token, error)) error {
 	unlock, err := token.Lock(t.path())
+	if errors.Is(err, fs.ErrNotExist) {
+		const say = "%s: there is no such directory: a node with servers inside makes it when it is served; " +
+			"for other nodes name the file by --api-tokens"
+		return &exitcode.UsageError{Problem: fmt.Sprintf(say, filepath.Dir(t.path()))}
+	}
 	if err != nil {
 		return err
 	}
@@ -118,8 +124,11 @@ may: viewer reads, submitter submits, operator changes tasks and pauses behavior
 	if err := c.RegisterFlagCompletionFunc("role", roles); err != nil {
 		panic(err) // the flag is there
 	}
-	c.Flags().StringVar(&prefix, "prefix", "", "only for tasks whose affinity begins with it (default: all)")
+	c.Flags().StringVar(&prefix, "affinity-prefix", "", "only for tasks whose affinity begins with it (default: all)")
 	flags.ListVar(c.Flags(), &behaviors, "behavior", "only for tasks of the behaviors of these `names` (default: all)")
+	if err := c.RegisterFlagCompletionFunc("behavior", t.Behaviors); err != nil {
+		panic(err) // the flag is there
+	}
 	return c
 }
 
@@ -135,7 +144,8 @@ func (t *Terminal) listCommand() *cobra.Command {
 			}
 			p := output.New(t.Out, t.JSON(), "ID", "NAME", "ROLE", "PREFIX", "BEHAVIORS", "CREATED")
 			for _, k := range tokens {
-				err = errors.Join(err, p.Row(k, k.ID, k.Name, k.Role, cmp.Or(k.Prefix, "-"), cmp.Or(strings.Join(k.Behaviors, ","), "-"), k.Created.UTC().Format(time.RFC3339)))
+				behaviors, created := cmp.Or(strings.Join(k.Behaviors, ","), "-"), output.Time(events.MillisOf(k.Created))
+				err = errors.Join(err, p.Row(k, k.ID, k.Name, k.Role, cmp.Or(k.Prefix, "-"), behaviors, created))
 			}
 			return errors.Join(err, p.Flush())
 		},
@@ -146,7 +156,14 @@ func (t *Terminal) revokeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use:   "revoke ID",
 		Short: "Take a token back, by the id that list shows",
-		Args:  flags.Arguments,
+		ValidArgsFunction: func(*cobra.Command, []string, string) (ids []string, _ cobra.ShellCompDirective) {
+			tokens, _ := t.read(true) // whoever completes has nowhere to tell an error
+			for _, k := range tokens {
+				ids = append(ids, k.ID)
+			}
+			return ids, cobra.ShellCompDirectiveNoFileComp
+		},
+		Args: flags.Arguments,
 		RunE: func(_ *cobra.Command, args []string) error {
 			return t.change(false, func(tokens []token.Token) ([]token.Token, error) {
 				left := slices.DeleteFunc(slices.Clone(tokens), func(k token.Token) bool { return k.ID == args[0] })

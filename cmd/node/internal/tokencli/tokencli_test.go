@@ -21,7 +21,7 @@ func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
 func run(t *testing.T, file string, args ...string) string {
 	var out bytes.Buffer
 	c := (&tokencli.Terminal{Out: &out, JSON: func() bool { return false }, Dir: t.TempDir}).Command(func(*cobra.Command) {})
-	c.SetArgs(append(args, "--file", file))
+	c.SetArgs(append(args, "--api-tokens", file))
 	if err := c.Execute(); err != nil {
 		t.Errorf("%q: %v", args, err)
 	}

@@ -16,6 +16,8 @@ import (
 	"taskledger/api/ui"
 	"taskledger/cluster"
 	"taskledger/cmd/node/internal/flags"
+	"taskledger/cmd/node/internal/output"
+	"taskledger/events"
 	"taskledger/internal/advertised"
 	"taskledger/store"
 )
@@ -78,6 +80,6 @@ func (t *Terminal) run(ctx context.Context) error {
 	if t.JSON() {
 		return json.NewEncoder(t.Out).Encode(told)
 	}
-	_, err = fmt.Fprintf(t.Out, "%s\nfor one login, until %s\n", told.Link, told.Expires.Format(time.RFC3339))
+	_, err = fmt.Fprintf(t.Out, "%s\nfor one login, until %s\n", told.Link, output.Time(events.MillisOf(told.Expires)))
 	return err
 }
