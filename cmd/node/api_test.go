@@ -79,7 +79,7 @@ func TestAPI_IsServedToTheUserAndToWhoHasAToken(t *testing.T) {
 		t.Errorf("%d %s", status, text)
 	}
 
-	secret := must(t, dir, "token", "new", "ci", "--role", "submitter", "--prefix", "ci.")
+	secret := must(t, dir, "token", "new", "ci", "--role", "submitter", "--affinity-prefix", "ci.")
 	id := strings.Fields(strings.Split(must(t, dir, "token", "list"), "\n")[1])[0]
 	status, text := 0, ""
 	testcluster.Await(t, "the token is known", func() bool {
@@ -213,9 +213,9 @@ func TestAPI_FlagsThatCannotBeMeantAreRefused(t *testing.T) {
 		{"no such file", 4, []string{"serve", "--api", "127.0.0.1:0", "--api-cert", "none.pem", "--api-key", "none.pem"}},
 		{"role", 2, []string{"token", "new", "x", "--role", "king"}},
 		{`--role "": want viewer`, 2, []string{"token", "new", "x"}},
-		{"name", 2, []string{"token", "new", "a b", "--role", "viewer", "--file", filepath.Join(dir, "t.json")}},
-		{"prefix", 2, []string{"token", "new", "x", "--role", "viewer", "--prefix", "a/b", "--file", filepath.Join(dir, "t.json")}},
-		{"no such file", 2, []string{"token", "list", "--file", filepath.Join(dir, "none.json")}},
+		{"name", 2, []string{"token", "new", "a b", "--role", "viewer", "--api-tokens", filepath.Join(dir, "t.json")}},
+		{"affinity-prefix", 2, []string{"token", "new", "x", "--role", "viewer", "--affinity-prefix", "a/b", "--api-tokens", filepath.Join(dir, "t.json")}},
+		{"no such file", 2, []string{"token", "list", "--api-tokens", filepath.Join(dir, "none.json")}},
 	} {
 		in := t.TempDir()
 		if r := run(t, in, c.args...); r.code != c.code || !strings.Contains(r.err, c.want) {
@@ -226,8 +226,8 @@ func TestAPI_FlagsThatCannotBeMeantAreRefused(t *testing.T) {
 		}
 	}
 	file := filepath.Join(dir, "t.json")
-	must(t, dir, "token", "new", "x", "--role", "viewer", "--file", file)
-	if r := run(t, dir, "token", "revoke", "abc", "--file", file); r.code != 2 || !strings.Contains(r.err, "holds no token with the ID abc") {
+	must(t, dir, "token", "new", "x", "--role", "viewer", "--api-tokens", file)
+	if r := run(t, dir, "token", "revoke", "abc", "--api-tokens", file); r.code != 2 || !strings.Contains(r.err, "holds no token with the ID abc") {
 		t.Errorf("%+v", r)
 	}
 }

@@ -274,7 +274,7 @@ func TestArchive_KeepKeepsTheJournalAndDropForgets(t *testing.T) {
 				t.Errorf("%q of what was dropped: %+v", args, r)
 			}
 		}
-		for _, args := range [][]string{{"replay"}, {"replay", "--record", "settings"}, {"replay", "--from", "2026-01-01T00:00:00Z"}} {
+		for _, args := range [][]string{{"replay"}, {"replay", "--record", "settings"}, {"replay", "--since", "2026-01-01T00:00:00Z"}} {
 			if r := run(t, dir, args...); r.code != 6 || r.out != "" || !strings.Contains(r.err, "dropped; begin at ") {
 				t.Errorf("%q of what was dropped: %+v", args, r)
 			}
@@ -282,7 +282,7 @@ func TestArchive_KeepKeepsTheJournalAndDropForgets(t *testing.T) {
 		eventually(t, "a replay from the time that is named", func() bool { // entries are dropped on meanwhile
 			_, since, _ := strings.Cut(run(t, dir, "replay").err, "begin at ")
 			since, _, _ = strings.Cut(since, " or later")
-			return run(t, dir, "replay", "--from", since).code == 0
+			return run(t, dir, "replay", "--since", since).code == 0
 		})
 		if got := field(t, dir, "first", "status"); got != "SUCCESS" {
 			t.Errorf("status %v of a task whose history was dropped", got)
@@ -365,7 +365,7 @@ func TestArchive_BeginsWhenNATSHasJetStream(t *testing.T) {
 	if s.Archived < s.First-1 || s.Degraded != "" {
 		t.Errorf("shard %+v, want what is not in the journal in the archive", s)
 	}
-	must(t, dir, append([]string{"verify", "--archive"}, access...)...)
+	must(t, dir, append([]string{"verify", "--with-archive"}, access...)...)
 	n.stop(t)
 	if said, _, _ := strings.Cut(n.stderr.String(), "\n"); !strings.Contains(said, "until there is an archive") {
 		t.Errorf("at its start the node says %q", said)
@@ -375,7 +375,7 @@ func TestArchive_BeginsWhenNATSHasJetStream(t *testing.T) {
 // wantDamage asserts that verification finds the damage, in shard 0, and names it in words.
 func wantDamage(t *testing.T, what, dir string, args []string, kinds ...string) {
 	t.Helper()
-	r := run(t, dir, append([]string{"verify", "--archive", "-o", "json"}, args...)...)
+	r := run(t, dir, append([]string{"verify", "--with-archive", "-o", "json"}, args...)...)
 	first, _, _ := strings.Cut(r.out, "\n")
 	var v struct {
 		Shard    int
@@ -390,7 +390,7 @@ func wantDamage(t *testing.T, what, dir string, args []string, kinds ...string) 
 	if v.Shard != 0 || !slices.Contains(kinds, v.Damage) || v.DamageAt == 0 || !strings.Contains(v.Problem, fmt.Sprintf("entry %d: %s", v.DamageAt, v.Damage)) {
 		t.Errorf("%s: verified %s, want %v", what, first, kinds)
 	}
-	if table := run(t, dir, append([]string{"verify", "--archive"}, args...)...); table.code != 1 || !strings.Contains(table.out, v.Problem[:20]) {
+	if table := run(t, dir, append([]string{"verify", "--with-archive"}, args...)...); table.code != 1 || !strings.Contains(table.out, v.Problem[:20]) {
 		t.Errorf("%s: code %d: %s", what, table.code, table.out)
 	}
 }
@@ -474,7 +474,7 @@ func TestVerify_WhileTheArchiveIsAwayIsUnavailable(t *testing.T) {
 	serve(t, dir, append([]string{"--shards", "1", "--ttl", "3s"}, access...)...)
 	must(t, dir, append([]string{"submit", "noop", "--wait"}, access...)...)
 	nats.Stop()
-	if r := run(t, dir, append([]string{"verify", "--archive"}, access...)...); r.code != 4 || !strings.Contains(r.err, "no answer from NATS") {
+	if r := run(t, dir, append([]string{"verify", "--with-archive"}, access...)...); r.code != 4 || !strings.Contains(r.err, "no answer from NATS") {
 		t.Errorf("%+v", r)
 	}
 	must(t, dir, append([]string{"verify"}, access...)...)
@@ -493,12 +493,12 @@ func TestVerify_AForgedArchiveDiffersFromASignedCheckpoint(t *testing.T) {
 	eventually(t, "a trimmed journal", func() bool { return shardOf(t, dir, access...).First > 1 })
 	key, kept := filepath.Join(dir, "key"), filepath.Join(dir, "kept")
 	trusted := must(t, dir, "checkpoint", "new-key", key)
-	signed := must(t, dir, append([]string{"checkpoint", "--key", key}, access...)...)
+	signed := must(t, dir, append([]string{"checkpoint", "--signing-key", key}, access...)...)
 	if err := os.WriteFile(kept, []byte(signed+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	n.stop(t)
-	against := append([]string{"verify", "--archive", "--checkpoint", kept, "--trust", trusted}, access...)
+	against := append([]string{"verify", "--with-archive", "--checkpoint", kept, "--trust", trusted}, access...)
 	must(t, dir, against...)
 	in := nats.Stream()
 	segments := in.Segments()
@@ -563,7 +563,7 @@ func TestVerify_AForgedArchiveDiffersFromASignedCheckpoint(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	must(t, dir, append([]string{"verify", "--archive"}, access...)...)
+	must(t, dir, append([]string{"verify", "--with-archive"}, access...)...)
 	if r := run(t, dir, against...); r.code != 1 || !strings.Contains(r.out, fmt.Sprintf("entry %d: differs from history", last)) {
 		t.Errorf("against the checkpoint: %+v", r)
 	}

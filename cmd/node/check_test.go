@@ -84,7 +84,7 @@ func TestCheck_NamesAnotherClusterThanExpected(t *testing.T) {
 	check(0, "cluster "+id, "--shards", "1")
 	check(1, "2 shards asked for, but the cluster was created with 1", "--shards", "2")
 	check(2, "--ttl: 1s", "--ttl", "1s")
-	check(2, "--limit: foo=3", "--limit", "foo=3")
+	check(2, "--concurrency: foo=3", "--concurrency", "foo=3")
 	taken, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)

@@ -77,7 +77,7 @@ func commandsOfANode(t *testing.T, tests map[string]func(*testing.T, string)) {
 func beside(t *testing.T, tests map[string]func(*testing.T, string), args ...string) {
 	t.Helper()
 	dir := t.TempDir()
-	flags := []string{"--exec-allow", "sh", "--name", "a", "--limit", "exec=2", "--checksum-root", "."}
+	flags := []string{"--exec-allow", "sh", "--name", "a", "--concurrency", "exec=2", "--checksum-root", "."}
 	n := serve(t, dir, append(flags, args...)...)
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) { test(t, dir) })
@@ -317,7 +317,7 @@ func wrongUsageIs2(t *testing.T, dir string) {
 		{"get", "x", "-o", "xml"},
 		{"list", "--status", "DONE"},
 		{"list", "--substatus", "SUCCESS"},
-		{"list", "--limit", "0"},
+		{"list", "--limit", "ten"},
 		{"history", "x", "--limit", "-1"},
 		{"history", "x", "--newest", "--states"},
 		{"history", "x", "--cursor", "nonsense"},
@@ -328,7 +328,7 @@ func wrongUsageIs2(t *testing.T, dir string) {
 		{"list", "--cursor", "none"},
 		{"list", "--nats", "nats://127.0.0.1:1"},
 		{"serve", "--slots", "many"},
-		{"serve", "--limit", "no-such-behavior=1", "--join", "taskledger-data"},
+		{"serve", "--concurrency", "no-such-behavior=1", "--join", "taskledger-data"},
 		{"serve", "--ttl", "1s", "--join", "taskledger-data"},
 		{"serve", "--join", "taskledger-data", "--etcd", "127.0.0.1:1"},
 		{"bench", "--in-flight", "0"},
@@ -785,7 +785,7 @@ func listTellsSinceWhen(t *testing.T, dir string) {
 	if got := must(t, dir, "state", "since/1", "--at", row[ended], "-o", "json"); !strings.Contains(got, `"status":"SUCCESS"`) {
 		t.Errorf("at the time of the table, %s: %s", row[ended], got)
 	}
-	if got := must(t, dir, "replay", "--task", "since/1", "--from", row[ended]); !strings.Contains(got, "Succeeded") {
+	if got := must(t, dir, "replay", "--task", "since/1", "--since", row[ended]); !strings.Contains(got, "Succeeded") {
 		t.Errorf("from the time of the table on, %s: %s", row[ended], got)
 	}
 }

@@ -21,14 +21,37 @@ const anything = `(?s).*`
 // everyCommand has right and wrong input of each command. Lines are typed one after the other beside one node.
 var everyCommand = []commandLine{
 	{"submit noop --id right --wait", 0, `^right\n$`, ""},
+	{"submit sleep '{\"duration\":\"1ms\"}' --id tagged --tag urgent --wait", 0, `^tagged\n$`, ""},
+	{"enqueue noop", 2, "", `unknown command "enqueue": is submit meant\?\nsee: .* --help\n$`},
+	{"queue list", 2, "", `unknown command "queue": is behaviors or counts meant\?`},
+	{"jobs", 2, "", `unknown command "jobs": is list meant\?`},
+	{"job retry right", 2, "", `unknown command "job": is get or list meant\?`},
+	{"submit noop --retries 3", 2, "", `unknown flag: --retries: is --max-attempts meant\?`},
+	{"submit --batch requests.jsonl --from-line 3", 2, "", `--from-line 3: the last request is on line 2`},
 	{"submit noop --delay never", 2, "", `--delay never: want a duration such as 90s\nsee: .* submit --help\n$`},
 	{"submit slep", 5, "", `unknown behavior: no node runs slep.*\bsleep\b`},
 	{"submit --batch requests.jsonl", 0, `(?s)1 +batch-1.*2 +batch-2`, ""},
+	{"submit --batch requests.jsonl --from-line 2", 0, `2 +batch-2\n$`, `1 of 1 tasks were there already`},
 	{"submit sleep '{\"duration\":\"1h\"}' --id long --delay 1h", 0, `^long\n$`, ""},
 	{"behaviors", 0, `(?m)^sleep +a +- +{"duration":"1s"}$`, ""},
 	{"behaviors extra", 2, "", `behaviors: want no arguments, got "extra"\nsee: .* behaviors --help\n$`},
 	{"get right long", 0, `(?m)^id +right$`, ""},
 	{"get nobody", 3, "", `task nobody: no such task`},
+	{"get rihgt", 3, "", `task rihgt: no such task.*; is right meant\?\n$`},
+	{"history rihgt", 3, "", `; is right meant\?\n$`},
+	{"wait rihgt", 3, "", `; is right meant\?\n$`},
+	{"list --status success", 0, `(?m)^right +noop +SUCCESS +final `, ""},
+	{"list --status failed", 2, "", `is FAILURE meant\?`},
+	{"list --substatus finl", 2, "", `is final meant\?`},
+	{"list --statsu SUCCESS", 2, "", `unknown flag: --statsu: is --status meant\?`},
+	{"list --behavior nop", 0, `^ID .*\n$`, `no node runs nop: is noop meant\?\n$`},
+	{"list --tag urgent", 0, `(?m)^tagged `, ""},
+	{"list --tag urgnet", 0, `^ID .*\n$`, `no task has the tag urgnet: is urgent meant\?\n$`},
+	{"list --created-from 1h --limit 0", 0, `(?m)^right `, ""},
+	{"list --created-to 1h", 0, `^ID .*\n$`, ""},
+	{"list --created-from yesterday", 2, "", `--created-from yesterday: want a time such as .*, or a duration such as 10m`},
+	{"list --limit -1", 2, "", `--limit -1: want 0 or more`},
+	{"list --data nowhere", 4, "", `no node runs on nowhere; none ever did; start one with: .*; --await-node waits for one\n$`},
 	{"list --status SUCCESS", 0, `(?m)^right +noop +SUCCESS +final `, ""},
 	{"list --status DONE", 2, "", `--status: status "DONE": want CREATED, RUNNING, SUCCESS or FAILURE`},
 	{"counts", 0, `(?m)^noop +SUCCESS +final +3$`, ""},
@@ -45,10 +68,13 @@ var everyCommand = []commandLine{
 	{"wait long", 1, "", `enough`},
 	{"wait nobody", 3, "", `wait for nobody`},
 	{"retry right", 0, "", ""},
-	{"retry nobody", 3, "", `retry nobody`},
+	{"retry nobody", 3, "", `task nobody: no such task`},
 	{"wait right", 0, "", ""},
 	{"delete long", 0, "", ""},
 	{"delete long", 3, "", `get --forgotten`},
+	{"cancel --filter stat=FAILURE", 2, "", `is status meant\?`},
+	{"cancel --filter created-from=10x", 2, "", `--filter created-from 10x: want a time such as .*, or a duration such as 10m`},
+	{"cancel --filter created-to=1h", 0, `^BEHAVIOR `, `0 tasks match`},
 	{"delete", 2, "", `delete: want ID\.\.\., got 0 arguments`},
 	{"pause noop --reason x", 0, "", ""},
 	{"pause nope", 5, "", `unknown behavior: no node runs it; --force`},
@@ -73,8 +99,13 @@ var everyCommand = []commandLine{
 	{"stats", 0, `(?m)^noop +3 +4 +4 `, ""},
 	{"stats extra", 2, "", `stats: want no arguments, got "extra"`},
 	{"replay --task right", 0, `"kind":"Created"`, ""},
-	{"replay --from yesterday", 2, "", `--from yesterday: want a time such as .*, or a duration such as 10m`},
+	{"replay --task right --since 1h --until 0s", 0, `"kind":"Created"`, ""},
+	{"replay --task nobody", 3, "", `replay of nobody: no such task`},
+	{"replay --since 1h --until 2h", 2, "", `--since 1h: want a time that is not after that of --until, 2h`},
+	{"replay --status failed", 2, "", `is FAILURE meant\?`},
+	{"replay --since yesterday", 2, "", `--since yesterday: want a time such as .*, or a duration such as 10m`},
 	{"verify", 0, `(?m)^no problem in \d+ entries of 16 shards$`, ""},
+	{"verify --archive", 2, "", `unknown flag: --archive: is --with-archive meant\?`},
 	{"verify no-such-file", 2, "", `open no-such-file`},
 	{"export --task right --out right.export", 0, "", ""},
 	{"export", 2, "", `export: want --task ID, or --shard NUMBER`},
@@ -82,8 +113,9 @@ var everyCommand = []commandLine{
 	{"verify right.export", 0, `(?m)^no problem in \d+ entries of right\.export$`, anything},
 	{"checkpoint new-key auditor.key", 0, `^taskledger\+`, ""},
 	{"checkpoint new-key auditor.key", 2, "", `auditor\.key: file exists`},
-	{"checkpoint --key auditor.key", 0, `^taskledger checkpoint\n`, ""},
-	{"checkpoint --key no-such-key", 2, "", `--key: read key: open no-such-key`},
+	{"checkpoint --signing-key auditor.key", 0, `^taskledger checkpoint\n`, ""},
+	{"checkpoint --key auditor.key", 2, "", `unknown flag: --key: is --signing-key meant\?`},
+	{"checkpoint --signing-key no-such-key", 2, "", `--signing-key: read key: open no-such-key`},
 	{"health", 0, `^ready\n$`, ""},
 	{"health --data nowhere", 4, "", `no node runs on nowhere`},
 	{"ui", 0, `/ui/login\?link=`, ""},
@@ -96,9 +128,14 @@ var everyCommand = []commandLine{
 	{"schedule set hourly --cron '61 * * * *' --behavior noop", 2, "", `cron`},
 	{"schedule get hourly", 0, `(?m)^fires +every hour$`, ""},
 	{"schedule get nope", 3, "", `schedule nope: no such schedule`},
+	{"schedule get hourlyy", 3, "", `schedule hourlyy: no such schedule; is hourly meant\?\n$`},
+	{"schedule list --after hourly", 2, "", `unknown flag: --after: is --cursor meant\?`},
+	{"schedule list --cursor hourly", 0, `^NAME .*\n$`, ""},
 	{"schedule list", 0, `(?m)^hourly +noop `, ""},
 	{"schedule list extra", 2, "", `list: want no arguments, got "extra"`},
 	{"schedule next @hourly", 0, `fires +every hour`, ""},
+	{"schedule next '0 0 0 30 2 ?'", 0, `(?m)^next +never: `, ""},
+	{"schedule next @hourly --limit 0", 2, "", `--limit 0: want 1 to 1000`},
 	{"schedule next '61 * * * *'", 2, "", `cron: `},
 	{"schedule pause hourly", 0, "", ""},
 	{"schedule pause nope", 3, "", `schedule nope: no such schedule`},
@@ -124,6 +161,7 @@ var everyCommand = []commandLine{
 	{"store stats extra", 2, "", `stats: want no arguments, got "extra"`},
 	{"store list map", 0, `(?m)^1 +map `, ""},
 	{"store list", 2, "", `list: want GROUP, got 0 arguments`},
+	{"store list map --cursor x", 2, "", `--cursor "x": want a number of 1 to 2\^53`},
 	{"store get 1", 0, `(?m)^1 +map `, ""},
 	{"store get x", 2, "", `id "x": want a number of 1 to 2\^53`},
 	{"store get 99", 3, anything, `task 99 of the store default: no such task`},
@@ -145,6 +183,7 @@ var everyCommand = []commandLine{
 	{"sync logs nope", 2, "", `want SOURCE_COLLECTION_UUID, or the names of a source and a collection`},
 	{"token new ci --role submitter", 0, `^tl_[a-z2-7]+\n$`, ""},
 	{"token new ci --role king", 2, "", `role`},
+	{"token new ci --role viewer --api-tokens nowhere/tokens.json", 2, "", `nowhere: there is no such directory: .*--api-tokens`},
 	{"token list", 0, `(?m)^\S+ +ci +submitter `, ""},
 	{"token list extra", 2, "", `list: want no arguments, got "extra"`},
 	{"token revoke nope", 2, "", `holds no token with the ID nope`},
@@ -157,6 +196,7 @@ var everyCommand = []commandLine{
 	{"work rerun right --failed", 3, "", `task right has no work`},
 	{"work rerun right", 2, "", `rerun: want --failed`},
 	{"mirror source target", 0, `^copied 1\ndeleted 0\n$`, anything},
+	{"mirror --dir m source target", 2, "", `unknown flag: --dir: is --data meant\?`},
 	{"mirror source", 2, "", `mirror: want SRC DST, got 1 argument`},
 	{"check --join taskledger-data", 0, `join taskledger-data +true`, ""},
 	{"check --join nowhere", 1, `join nowhere +false`, `does not work: join nowhere`},
@@ -190,6 +230,9 @@ func TestCommands_EachSaysWhatCameOfRightAndWrongInput(t *testing.T) {
 		if r.code != c.code || !says(r.out, c.out) || !says(r.err, c.err) {
 			t.Errorf("%s: code %d, printed %q, said %q; want %d, %q, %q", c.line, r.code, r.out, r.err, c.code, c.out, c.err)
 		}
+		if words := twice(r.err); words != "" {
+			t.Errorf("%s: it says %q twice: %q", c.line, words, r.err)
+		}
 	}
 }
 
@@ -199,6 +242,19 @@ func says(text, pattern string) bool {
 		return text == ""
 	}
 	return regexp.MustCompile(pattern).MatchString(text)
+}
+
+// twice returns the words of an error that it says twice in a row; "" = there are none.
+func twice(text string) string {
+	for line := range strings.Lines(text) {
+		parts := strings.Split(strings.TrimSpace(line), ": ")
+		for i := range parts[1:] {
+			if parts[i] == parts[i+1] {
+				return parts[i]
+			}
+		}
+	}
+	return ""
 }
 
 var word = regexp.MustCompile(`'[^']*'|\S+`)

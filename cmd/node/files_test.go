@@ -109,7 +109,7 @@ func TestServe_InFilesLosesNothingWhenItIsKilled(t *testing.T) {
 			if !n.cmd.ProcessState.Success() {
 				t.Errorf("ended with %s: %s", n.cmd.ProcessState, n.stderr.String())
 			}
-			for _, v := range objects(t, must(t, dir, "verify", "--archive", "-o", "json")) {
+			for _, v := range objects(t, must(t, dir, "verify", "--with-archive", "-o", "json")) {
 				if v["problem"] != nil && v["problem"] != "" {
 					t.Errorf("verify found %v", v)
 				}

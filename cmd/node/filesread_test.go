@@ -46,7 +46,7 @@ func TestFiles_VerifyAndShardsTellWhatACrashOfTheMachineMayHaveLost(t *testing.T
 		t.Errorf("after a crash of the process alone: %+v", r)
 	}
 	otherBoot(t, filepath.Join(dir, "taskledger-data"))
-	if r := run(t, dir, "verify", "--archive"); r.code != 1 || !strings.Contains(r.err, "may be missing at the end") {
+	if r := run(t, dir, "verify", "--with-archive"); r.code != 1 || !strings.Contains(r.err, "may be missing at the end") {
 		t.Errorf("verify: %+v", r)
 	}
 	if r := run(t, dir, "history", "first"); r.code != 0 || !strings.Contains(r.err, "may lack entries that were answered last") {
@@ -131,7 +131,7 @@ func TestRestore_OfWhatHasGoneOnSinceRecordsALossPerShard(t *testing.T) {
 	for store, data := range map[string]string{"files": "again", "etcd": "back"} {
 		serve(t, dir, "--store", store, "--data", data)
 		must(t, dir, "submit", "noop", "--id", "next", "--wait", "--data", data)
-		r := run(t, dir, "verify", "--archive", "--data", data)
+		r := run(t, dir, "verify", "--with-archive", "--data", data)
 		if told := strings.Count(r.err, "the store was restored"); r.code != 0 || told != 2 {
 			t.Errorf("%s: %d shards tell of it: %+v", store, told, r)
 		}

@@ -138,7 +138,7 @@ func TestMirror_ByThreeProcessesOfWhichOneIsKilledIsEqualAndCountsEachFileOnce(t
 	source, dir := netSources(t), t.TempDir()
 	want := tree(t, source)
 	first := inBackground(t, dir,
-		"mirror", "--dir", "m", "--processes", "3", "--workers", "6", "--threads", "1", source, "target")
+		"mirror", "--data", "m", "--processes", "3", "--workers", "6", "--threads", "1", source, "target")
 	eventually(t, "the first process waits for others", func() bool {
 		return strings.Contains(first.stderr.String(), "joins with")
 	})
@@ -164,7 +164,7 @@ func TestMirror_ByThreeProcessesOfWhichOneIsKilledIsEqualAndCountsEachFileOnce(t
 	if _, err := os.Stat(filepath.Join(dir, "m", "mirror.json")); err == nil {
 		t.Error("mirror.json is there when the mirror has ended")
 	}
-	mirrored(t, run(t, dir, "mirror", "--dir", "m", source, "target"), 0, 0)
+	mirrored(t, run(t, dir, "mirror", "--data", "m", source, "target"), 0, 0)
 }
 
 func TestMirror_BeyondMaxDeletesChangesNothing(t *testing.T) {
@@ -190,7 +190,7 @@ func TestMirror_GoesOnWhenTheFirstProcessWasKilled(t *testing.T) {
 	t.Parallel()
 	source, dir := netSources(t), t.TempDir()
 	want := tree(t, source)
-	slowly := []string{"mirror", "--dir", "m", "--workers", "1", "--threads", "1", source}
+	slowly := []string{"mirror", "--data", "m", "--workers", "1", "--threads", "1", source}
 	to := func(target string) []string { return append(slices.Clip(slowly), target) }
 	first := inBackground(t, dir, to("target")...)
 	eventually(t, "a third of the files is there", func() bool {
@@ -218,7 +218,7 @@ func TestMirror_BeginsAnewThoughTheLastOneDiedJustBehindItsEnd(t *testing.T) {
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "source", "file"), "text")
 	write(t, filepath.Join(dir, "source", "other"), "text")
-	first := inBackground(t, dir, "mirror", "--dir", "m", "--processes", "2", "source", "target")
+	first := inBackground(t, dir, "mirror", "--data", "m", "--processes", "2", "source", "target")
 	awaitTold(t, first, "the first process waits for others", "joins with")
 	at := filepath.Join(dir, "m", "mirror.json")
 	left, err := os.ReadFile(at)
@@ -229,7 +229,7 @@ func TestMirror_BeginsAnewThoughTheLastOneDiedJustBehindItsEnd(t *testing.T) {
 	mirrored(t, <-first.ended, 2, 0)
 	write(t, at, string(left))
 	write(t, filepath.Join(dir, "source", "file"), "another text")
-	mirrored(t, run(t, dir, "mirror", "--dir", "m", "source", "target"), 1, 0)
+	mirrored(t, run(t, dir, "mirror", "--data", "m", "source", "target"), 1, 0)
 	wantEqual(t, tree(t, filepath.Join(dir, "target")), tree(t, filepath.Join(dir, "source")))
 }
 
@@ -250,14 +250,14 @@ func TestMirror_RefusesWhatCannotBeMirrored(t *testing.T) {
 		"into the source":       {[]string{"source", "source/below/target"}, 2, "into itself"},
 		"over the source":       {[]string{"source/below", "source"}, 2, "overwritten"},
 		"no mirror to join":     {[]string{"--join", "m", "source", "target"}, 4, "no mirror is under way"},
-		"servers in the source": {[]string{"--dir", "source/m", "source", "target"}, 2, "the source"},
-		"servers in the target": {[]string{"--dir", "target/m", "source", "target"}, 2, "the target"},
+		"servers in the source": {[]string{"--data", "source/m", "source", "target"}, 2, "the source"},
+		"servers in the target": {[]string{"--data", "target/m", "source", "target"}, 2, "the target"},
 		"one directory":         {[]string{"source"}, 2, "SRC DST"},
 		"many threads":          {[]string{"--threads", "257", "source", "target"}, 2, "--threads 257"},
 		"no workers":            {[]string{"--workers", "0", "source", "target"}, 2, "--workers 0"},
 		"less than nothing":     {[]string{"--max-deletes", "-1", "source", "target"}, 2, "--max-deletes -1"},
 		"joined, and to follow": {[]string{"--join", "m", "--follow", "source", "target"}, 2, "leave out --follow"},
-		"joined and first":      {[]string{"--join", "m", "--dir", "m", "source", "target"}, 2, "leave out --dir"},
+		"joined and first":      {[]string{"--join", "m", "--data", "m", "source", "target"}, 2, "leave out --data"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			if r := run(t, dir, append([]string{"mirror"}, c.args...)...); r.code != c.code || !strings.Contains(r.err, c.says) {
@@ -274,7 +274,7 @@ func TestMirror_AProcessThatHasJoinedGivesUpWhenTheMirrorIsGone(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "source", "file"), "text")
-	first := inBackground(t, dir, "mirror", "--dir", "m", "--processes", "3", "source", "target") // the third never comes
+	first := inBackground(t, dir, "mirror", "--data", "m", "--processes", "3", "source", "target") // the third never comes
 	eventually(t, "the first process waits for others", func() bool {
 		return strings.Contains(first.stderr.String(), "joins with")
 	})
@@ -294,7 +294,7 @@ func TestMirror_NamesItsTaskAndItsClusterAndTellsItsEndInJSON(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "source", "file"), "text")
-	r := run(t, dir, "mirror", "-o", "json", "--dir", "m", "source", "target")
+	r := run(t, dir, "mirror", "-o", "json", "--data", "m", "source", "target")
 	var end struct {
 		Task                    string
 		Copied, Deleted, Failed *int
@@ -400,7 +400,7 @@ func TestMirror_TellsForHowManyProcessesItWaitsAndWhatAnInterruptLeaves(t *testi
 	t.Parallel()
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "source", "file"), "text")
-	first := inBackground(t, dir, "mirror", "--dir", "m", "--processes", "2", "source", "target")
+	first := inBackground(t, dir, "mirror", "--data", "m", "--processes", "2", "source", "target")
 	eventually(t, "it tells that it waits", func() bool {
 		return strings.Contains(first.stderr.String(), "\nwaits for 1 more process: ") &&
 			strings.Contains(first.stderr.String(), "mirror --join "+filepath.Join(dir, "m"))
@@ -408,7 +408,7 @@ func TestMirror_TellsForHowManyProcessesItWaitsAndWhatAnInterruptLeaves(t *testi
 	if err := first.cmd.Process.Signal(os.Interrupt); err != nil {
 		t.Fatal(err)
 	}
-	want := " has not come to its end: it goes on with the same arguments and --dir m\n"
+	want := " has not come to its end: it goes on with the same arguments and --data m\n"
 	if r := <-first.ended; r.code != 130 || !strings.Contains(r.err, want) {
 		t.Errorf("code %d: %s%s", r.code, r.out, r.err)
 	}

@@ -122,14 +122,14 @@ func TestMirror_ThatFollowsIsEqualSoonAfterTheLastChangeThoughItsNodesAreKilledT
 	dir, r := t.TempDir(), repeat.Rand(t)
 	source, target := filepath.Join(dir, "source"), filepath.Join(dir, "target")
 	write(t, filepath.Join(source, "n1", "file"), "text")
-	first := follow(t, dir, "--dir", "m", "--threads", "3")
+	first := follow(t, dir, "--data", "m", "--threads", "3")
 	changes := repeat.Times(100, 1_000)
 	for i := range changes {
 		shuffle(r, source)
 		if i == changes/3 || i == 2*changes/3 {
 			first.kill(t)
 			shuffle(r, source) // while nobody follows
-			first = follow(t, dir, "--dir", "m", "--threads", "3")
+			first = follow(t, dir, "--data", "m", "--threads", "3")
 		}
 	}
 	took := equalSoon(t, source, target)
@@ -141,7 +141,7 @@ func TestMirror_ThatFollowsIsEqualSoonAfterTheLastChangeThoughItsNodesAreKilledT
 		t.Errorf("code %d: %s%s", got.code, got.out, got.err)
 	}
 	shuffle(r, source)
-	follow(t, dir, "--dir", "m", "--threads", "3")
+	follow(t, dir, "--data", "m", "--threads", "3")
 	equalSoon(t, source, target)
 }
 
@@ -170,7 +170,7 @@ type crew struct {
 func crewOf(t *testing.T, dir, target string) *crew {
 	t.Helper()
 	c := &crew{others: map[string]*background{}}
-	c.first = inBackground(t, dir, "mirror", "--follow", "--dir", "m", "--processes", "4", "source", target)
+	c.first = inBackground(t, dir, "mirror", "--follow", "--data", "m", "--processes", "4", "source", target)
 	eventually(t, "the first process waits for others", func() bool {
 		return strings.Contains(c.first.stderr.String(), "joins with")
 	})
@@ -243,7 +243,7 @@ func TestMirror_ThatFollowsIsTakenOverByAnotherFirstProcess(t *testing.T) {
 	dir := t.TempDir()
 	source, target := filepath.Join(dir, "source"), filepath.Join(dir, "target")
 	write(t, filepath.Join(source, "file"), "text")
-	first := follow(t, dir, "--dir", "m")
+	first := follow(t, dir, "--data", "m")
 	joined := inBackground(t, dir, "mirror", "--join", "m", "source", "target")
 	awaitTold(t, joined, "the other process follows", "until it is interrupted")
 	write(t, filepath.Join(source, "new", "file"), "more")
@@ -251,7 +251,7 @@ func TestMirror_ThatFollowsIsTakenOverByAnotherFirstProcess(t *testing.T) {
 	for i := range 2 {
 		first.kill(t)
 		write(t, filepath.Join(source, fmt.Sprint("while nobody follows ", i)), "text")
-		first = follow(t, dir, "--dir", "m")
+		first = follow(t, dir, "--data", "m")
 		equalSoon(t, source, target)
 		write(t, filepath.Join(source, fmt.Sprint("later ", i)), "text")
 		equalSoon(t, source, target)
@@ -275,7 +275,7 @@ func TestMirror_AProcessThatHasJoinedGivesUpWhenAnotherMirrorIsInTheDirectory(t 
 	dir := t.TempDir()
 	write(t, filepath.Join(dir, "source", "file"), "text")
 	first := func(target string) *background {
-		b := inBackground(t, dir, "mirror", "--dir", "m", "--processes", "3", "source", target) // the third never comes
+		b := inBackground(t, dir, "mirror", "--data", "m", "--processes", "3", "source", target) // the third never comes
 		awaitTold(t, b, "the first process waits for others", "joins with")
 		return b
 	}

@@ -45,7 +45,7 @@ func stateOfThePast(t *testing.T, dir string) {
 	if r := run(t, dir, "state", "told/1", "--at", "2020-01-01T00:00:00Z"); r.code != 3 {
 		t.Errorf("before its creation: %+v", r)
 	}
-	for _, ask := range [][]string{{"state", "told/1", "--at"}, {"replay", "--to"}} { // that time means that there is none
+	for _, ask := range [][]string{{"state", "told/1", "--at"}, {"replay", "--until"}} { // that time means that there is none
 		if r := run(t, dir, append(ask, "1970-01-01T00:00:00Z")...); r.code != 2 || r.out != "" || !strings.Contains(r.err, "want a time after") {
 			t.Errorf("%v 1970: %+v", ask, r)
 		}
@@ -68,12 +68,12 @@ func replaySelects(t *testing.T, dir string) {
 	if want := []string{"told/1 Created", "told/1 Started", "told/1 Succeeded"}; !slices.Equal(got, want) {
 		t.Errorf("%v, want %v", got, want)
 	}
-	if r := run(t, dir, "replay", "--from", "2999-01-01T00:00:00Z"); r.code != 0 || r.out != "" {
+	if r := run(t, dir, "replay", "--since", "2999-01-01T00:00:00Z"); r.code != 0 || r.out != "" {
 		t.Errorf("the future: %+v", r)
 	}
 	first := objects(t, must(t, dir, "replay", "--task", "told/1"))[0]["position"].(string)
 	shard, _, _ := strings.Cut(first, ".")
-	since := objects(t, must(t, dir, "replay", "--after", first, "--from", "2999-01-01T00:00:00Z"))
+	since := objects(t, must(t, dir, "replay", "--after", first, "--since", "2999-01-01T00:00:00Z"))
 	for _, e := range since {
 		if at := e["position"].(string); !strings.HasPrefix(at, shard+".") || at == first {
 			t.Errorf("after %s, and of other shards from a time to come: %v", first, e)
@@ -82,7 +82,7 @@ func replaySelects(t *testing.T, dir string) {
 	if len(since) < 5 { // two of told/1, three of told/2
 		t.Errorf("after %s: %v", first, since)
 	}
-	if got := objects(t, must(t, dir, "replay", "--task", "told/2", "--status", "SUCCESS", "--to", "2999-01-01T00:00:00Z")); len(got) != 1 {
+	if got := objects(t, must(t, dir, "replay", "--task", "told/2", "--status", "SUCCESS", "--until", "2999-01-01T00:00:00Z")); len(got) != 1 {
 		t.Errorf("%v, want one success", got)
 	}
 }
@@ -92,7 +92,7 @@ func exportIsVerified(t *testing.T, dir string) {
 	key, file := filepath.Join(elsewhere, "key"), filepath.Join(elsewhere, "told.export")
 	public := must(t, dir, "checkpoint", "new-key", key)
 	stranger := must(t, dir, "checkpoint", "new-key", filepath.Join(elsewhere, "other"))
-	must(t, dir, "export", "--task", "told/1", "--key", key, "--out", file)
+	must(t, dir, "export", "--task", "told/1", "--signing-key", key, "--out", file)
 	text, err := os.ReadFile(file)
 	if err != nil {
 		t.Fatal(err)
@@ -139,11 +139,11 @@ func exportIsTrustedByCheckpoint(t *testing.T, dir string) {
 	in := func(name string) string { return filepath.Join(own, name) }
 	public, stranger := must(t, dir, "checkpoint", "new-key", in("key")), must(t, dir, "checkpoint", "new-key", in("other"))
 	must(t, dir, "submit", "noop", "--id", "covered/1", "--wait")
-	if err := os.WriteFile(in("kept"), []byte(must(t, dir, "checkpoint", "--key", in("key"))+"\n"), 0o600); err != nil {
+	if err := os.WriteFile(in("kept"), []byte(must(t, dir, "checkpoint", "--signing-key", in("key"))+"\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	must(t, dir, "export", "--task", "covered/1", "--checkpoint", in("kept"), "--out", in("plain"))
-	must(t, dir, "export", "--task", "covered/1", "--checkpoint", in("kept"), "--key", in("other"), "--out", in("signed"))
+	must(t, dir, "export", "--task", "covered/1", "--checkpoint", in("kept"), "--signing-key", in("other"), "--out", in("signed"))
 	must(t, dir, "delete", "covered/1")
 	must(t, dir, "export", "--task", "covered/1", "--checkpoint", in("kept"), "--out", in("longer"))
 	for _, c := range []struct {
@@ -192,7 +192,7 @@ func checkpointIsVerified(t *testing.T, dir string) {
 	if err := os.WriteFile(key, append(both, more...), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	signed := must(t, dir, "checkpoint", "--key", key) + "\n"
+	signed := must(t, dir, "checkpoint", "--signing-key", key) + "\n"
 	if err := os.WriteFile(kept, []byte(signed), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -205,7 +205,7 @@ func checkpointIsVerified(t *testing.T, dir string) {
 	}
 	must(t, dir, "submit", "noop", "--id", "told/3", "--wait")
 	for _, trust := range []string{old, newer, old + "," + newer} {
-		if r := run(t, dir, "verify", "--archive", "--checkpoint", kept, "--trust", trust); r.code != 0 || !strings.Contains(r.err, "signed by ledger.example+") {
+		if r := run(t, dir, "verify", "--with-archive", "--checkpoint", kept, "--trust", trust); r.code != 0 || !strings.Contains(r.err, "signed by ledger.example+") {
 			t.Errorf("trusting %s: %+v", trust, r)
 		}
 	}
@@ -238,7 +238,7 @@ func proveExitCodes(t *testing.T, dir string) {
 	if r := run(t, dir, "replay", "--behavior", "nobody"); r.code != 0 || r.out != "" || !strings.Contains(r.err, "no such event") {
 		t.Errorf("replay of a behavior that there is not: %+v", r)
 	}
-	if r := run(t, dir, "replay", "--task", "nobody"); r.code != 0 || r.out != "" || !strings.Contains(r.err, "no such event of task nobody") {
+	if r := run(t, dir, "replay", "--task", "nobody"); r.code != 3 || r.out != "" || !strings.Contains(r.err, "replay of nobody: no such task") {
 		t.Errorf("replay of nobody: %+v", r)
 	}
 	write(t, filepath.Join(own, "no-export"), "text\n")
@@ -254,12 +254,12 @@ func proveExitCodes(t *testing.T, dir string) {
 	for code, all := range map[int][][]string{
 		2: {
 			{"state", "told/1"}, {"state", "told/1", "--at", "noon"}, {"state", "told/1", "--at", "2020-01-01T00:00:00Z", "--seq", "1"},
-			{"replay", "--from", "noon"}, {"replay", "--status", "DONE"}, {"replay", "--task", "no blanks"},
+			{"replay", "--since", "noon"}, {"replay", "--status", "DONE"}, {"replay", "--task", "no blanks"},
 			{"export"}, {"export", "--task", "x", "--shard", "1"}, {"export", "--shard", "16"}, {"export", "--task", "no blanks"},
-			{"verify", "no-such-file"}, {"verify", "--checkpoint", "no-such-file"}, {"verify", dir, "--archive"}, {"verify", "--show"},
+			{"verify", "no-such-file"}, {"verify", "--checkpoint", "no-such-file"}, {"verify", dir, "--with-archive"}, {"verify", "--show"},
 			{"verify", "--checkpoint", noKey}, {"verify", "--checkpoint", noKey, "--trust", "no-key"}, {"verify", "--trust", "a-key"},
-			{"state", "told/1", "--seq", "0"}, {"replay", "--from", "2026-11-23T00:00:00Z", "--to", "2026-11-22T00:00:00Z"}, {"verify", "--checkpoint", kept, "--trust", "no-key"},
-			{"checkpoint", "--key", noKey}, {"checkpoint", "--key", "no-such-file"}, {"export", "--task", "told/1", "--key", noKey},
+			{"state", "told/1", "--seq", "0"}, {"replay", "--since", "2026-11-23T00:00:00Z", "--until", "2026-11-22T00:00:00Z"}, {"verify", "--checkpoint", kept, "--trust", "no-key"},
+			{"checkpoint", "--signing-key", noKey}, {"checkpoint", "--signing-key", "no-such-file"}, {"export", "--task", "told/1", "--signing-key", noKey},
 		},
 		3: {{"state", "nobody", "--seq", "1"}, {"state", "told/1", "--seq", "9"}, {"export", "--task", "nobody"}},
 	} {

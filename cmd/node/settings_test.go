@@ -170,12 +170,12 @@ func TestLists_WithoutAValueAreWrongUsage(t *testing.T) {
 		{"serve", "--exec-allow", ""},
 		{"serve", "--exec-env", ""},
 		{"serve", "--exec-env", "HOME,"},
-		{"serve", "--limit", ""},
+		{"serve", "--concurrency", ""},
 		{"list", "--etcd", ""},
 		{"list", "--etcd", "127.0.0.1:1", "--nats", ""},
 		{"list", "--config", settingsFile(t, "etcd: []\n")},
 	} {
-		if r := run(t, t.TempDir(), args...); r.code != 2 || r.out != "" || !strings.Contains(r.err, "empty") && args[1] != "--limit" {
+		if r := run(t, t.TempDir(), args...); r.code != 2 || r.out != "" || !strings.Contains(r.err, "empty") && args[1] != "--concurrency" {
 			t.Errorf("%q: code %d, %q", args, r.code, r.err)
 		}
 	}

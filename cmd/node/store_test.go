@@ -41,7 +41,7 @@ func TestStore_IsServedAtTheRootOfItsListenerAndByCommands(t *testing.T) {
 		t.Errorf("the listener serves more than the store: %d %s", status, text)
 	}
 
-	secret := must(t, dir, "token", "new", "crawler", "--role", "submitter", "--prefix", "store:crawl")
+	secret := must(t, dir, "token", "new", "crawler", "--role", "submitter", "--affinity-prefix", "store:crawl")
 	status, text := 0, ""
 	testcluster.Await(t, "the token is known", func() bool {
 		status, text = call(t, client, "GET", root+"/group/map?linear=1", secret, "")
@@ -56,7 +56,7 @@ func TestStore_IsServedAtTheRootOfItsListenerAndByCommands(t *testing.T) {
 
 	in := func(args ...string) string {
 		t.Helper()
-		return must(t, dir, append([]string{"store"}, append(args, "--store", "crawl")...)...)
+		return must(t, dir, append([]string{"store"}, append(args, "--store-name", "crawl")...)...)
 	}
 	in("update", `{"adds":[{"group":"map","data":"by command"},{"group":"reduce","timespec":-3600000}]}`)
 	if got := in("groups"); got != "GROUP\nmap\nreduce" {
@@ -75,7 +75,7 @@ func TestStore_IsServedAtTheRootOfItsListenerAndByCommands(t *testing.T) {
 	if err := json.Unmarshal([]byte(in("claim", "map", "-o", "json")), &claimed); err != nil || claimed.ID != 4 {
 		t.Errorf("%+v, %v", claimed, err)
 	}
-	if r := run(t, dir, "store", "update", `{"clientid":1,"deletes":[4]}`, "--store", "crawl"); r.code != 5 || !strings.Contains(r.err, "task 4") || strings.Count(r.err, "store crawl") != 1 {
+	if r := run(t, dir, "store", "update", `{"clientid":1,"deletes":[4]}`, "--store-name", "crawl"); r.code != 5 || !strings.Contains(r.err, "task 4") || strings.Count(r.err, "store crawl") != 1 {
 		t.Errorf("%+v", r)
 	}
 	if got := in("get", "4", "--linear"); !strings.Contains(got, "map") {
@@ -85,10 +85,10 @@ func TestStore_IsServedAtTheRootOfItsListenerAndByCommands(t *testing.T) {
 		t.Errorf("%q", got)
 	}
 	in("update", `{"deletes":[4]}`) // the same user has claimed it
-	if r := run(t, dir, "store", "get", "4", "--store", "crawl"); r.code != 3 {
+	if r := run(t, dir, "store", "get", "4", "--store-name", "crawl"); r.code != 3 {
 		t.Errorf("%+v", r)
 	}
-	if got := in("claim", "none", "--wait", "1ms"); got != "" {
+	if got := in("claim", "none", "--wait-for", "1ms"); got != "" {
 		t.Errorf("%q", got)
 	}
 	for _, c := range []struct {
@@ -102,7 +102,7 @@ func TestStore_IsServedAtTheRootOfItsListenerAndByCommands(t *testing.T) {
 		{"colour", []string{"update", `{"adds":[{"group":"g","colour":1}]}`}},
 		{"duration", []string{"claim", "g", "--duration", "0s"}},
 		{"limit", []string{"list", "g", "--limit", "-1"}},
-		{"byte 1 is '/'", []string{"groups", "--store", "a/b"}},
+		{"byte 1 is '/'", []string{"groups", "--store-name", "a/b"}},
 	} {
 		if r := run(t, dir, append([]string{"store"}, c.args...)...); r.code != 2 || !strings.Contains(r.err, c.want) {
 			t.Errorf("%q: %+v, want %q", c.args, r, c.want)

@@ -29,7 +29,7 @@ func (n *node) applied() int {
 // recorded returns how many files are recorded as applied.
 func recorded(t *testing.T, dir string) int {
 	t.Helper()
-	return len(objects(t, must(t, dir, "store", "list", "file", "--store", "sync.applied", "-o", "json")))
+	return len(objects(t, must(t, dir, "store", "list", "file", "--store-name", "sync.applied", "-o", "json")))
 }
 
 // set returns how often a collection was set.

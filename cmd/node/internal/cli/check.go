@@ -27,9 +27,6 @@ NATS, as a node would, for what a node needs there, or the node that --join name
 files of --data. Nothing is changed. A line tells of each what works, or what does not. Exit code 1 means that
 something does not work, and 2 wrong usage, or that nothing is named that can be checked.`,
 		Args: flags.NoArguments,
-		Example: a.examples(
-			example{"before a node is started", []string{"check", "--etcd", "etcd-1:2379,etcd-2:2379", "--nats", "nats://nats:4222"}},
-			example{"what a file of settings says", []string{"check", "--config", "node.yaml"}}),
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.check(cmd.Context()) },
 	}
 	a.addServeFlags(c)

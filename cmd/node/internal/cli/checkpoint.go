@@ -19,21 +19,18 @@ func (a *app) checkpointCommand() *cobra.Command {
 	var key string
 	c := &cobra.Command{
 		Use:   "checkpoint",
-		Short: "Print a note of where every shard stands, signed with --key, for an auditor to keep",
+		Short: "Print a note of where every shard stands, signed with --signing-key, for an auditor to keep",
 		Long: `A checkpoint names the last entry of every shard and its hash, which depends on every byte before. Whoever keeps one can
 prove later, with verify --checkpoint, that nothing before it was changed, not even by somebody who may write everything. It carries a
 digest of each shard's state, too, so that a state whose entries were dropped since is proved as well. What comes after it can be
 replaced unnoticed until the next one is kept: take one as often as that matters. It is the word of the owners and does not read the
 journal, which verify does: an entry whose bytes have rotted since is named there. Each owner decides nothing while it computes the digest,
 for one to three microseconds a task.
---key signs it with every private key in the file, one a line; without, it is not signed, and proves only to who kept it. With -o json the
+--signing-key signs it with every private key in the file, one a line; without, it is not signed, and proves only to who kept it. With -o json the
 text to keep is the field note.`,
 		Args: cobra.NoArgs,
-		Example: a.examples(
-			example{"make a key, once; it prints the public one, which auditors trust", []string{"checkpoint", "new-key", "ledger.key"}},
-			example{"sign", []string{"checkpoint", "--key", "ledger.key"}}),
 	}
-	c.Flags().StringVar(&key, "key", "", "`file` of the private keys to sign with")
+	c.Flags().StringVar(&key, "signing-key", "", "`file` of the private keys to sign with")
 	c.AddCommand(a.newKeyCommand())
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, _ []string) error {
 		sign, err := signer(key)

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -34,7 +35,11 @@ func Main(ctx context.Context, p Program) int {
 		return exitcode.Usage
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {
-		fmt.Fprintf(a.Err, "%s: interrupted\n", p.Name)
+		goesOn := ""
+		if paused, is := errors.AsType[*pausedError](err); is {
+			goesOn = ": " + paused.text
+		}
+		fmt.Fprintf(a.Err, "%s: interrupted%s\n", p.Name, output.Clean(goesOn))
 		return exitcode.Interrupted
 	}
 	fmt.Fprintf(a.Err, "%s: %v\n", p.Name, oneLine(err))
@@ -42,9 +47,11 @@ func Main(ctx context.Context, p Program) int {
 }
 
 // oneLine joins the lines of errors that were joined, and keeps what they tell of tasks and files from steering the
-// terminal.
+// terminal. What two functions have said one after the other it says once.
 func oneLine(err error) string {
-	return output.Clean(strings.NewReplacer(":\n", ": ", "\n", "; ").Replace(err.Error()))
+	const apart = ": "
+	parts := strings.Split(strings.NewReplacer(":\n", apart, "\n", "; ").Replace(err.Error()), apart)
+	return output.Clean(strings.Join(slices.Compact(parts), apart))
 }
 
 const about = `Taskledger remembers work, runs it on one node at a time, and can prove what happened.
@@ -72,11 +79,6 @@ func (a *app) root() *cobra.Command {
 		Args:          unknownCommand,
 		SilenceErrors: true,
 		SilenceUsage:  true,
-		Example: a.examples(
-			example{"serve, in a first terminal", nil},
-			example{"then, in another one: run something and print its result", []string{"submit", "sleep", `{"duration":"2s"}`, "--wait"}},
-			example{"see what there is", []string{"list"}},
-			example{"see it survive a killed node", []string{"demo"}}),
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
 			if err := cmd.ValidateFlagGroups(); err != nil {
 				return err
@@ -104,13 +106,13 @@ func (a *app) root() *cobra.Command {
 		RunE: func(cmd *cobra.Command, _ []string) error { return a.runNode(cmd.Context()) },
 	}
 	root.PersistentFlags().StringVarP(&a.output, "output", "o", "table", "form of what is printed: table, or json with one object a line")
-	a.completeFlag(root, "output", words("table", "json"))
 	root.PersistentFlags().StringVar(&a.settings.file, "config", "", "YAML file of settings, named like the flags (TASKLEDGER_CONFIG)")
 	a.settings.take(a.access.flags())
 	a.settings.take(a.serve.flags())
 	a.settings.take(root.PersistentFlags())
 
 	a.addServeFlags(root)
+	a.completeNodeFlags(root)
 	for _, g := range a.groups() {
 		root.AddGroup(&cobra.Group{ID: g.id, Title: g.title})
 		for _, c := range g.commands {
@@ -130,8 +132,9 @@ func (a *app) root() *cobra.Command {
 		if words := c.Flags().Args(); c.HasSubCommands() && len(words) > 0 { // the flag may be one of what was meant
 			return unknownCommand(c, words)
 		}
-		return flags.Plain(err)
+		return wrongFlag(c, err)
 	})
+	a.showExamples(root)
 	return root
 }
 

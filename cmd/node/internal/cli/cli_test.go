@@ -20,7 +20,7 @@ func TestMain_NamesWhatWrongUsageShouldHaveBeen(t *testing.T) {
 		{"verify a b", "verify: want [FILE], got 2 arguments", " verify --help"},
 		{"checkpoint new-key", "new-key: want FILE, got 0 arguments", " checkpoint new-key --help"},
 		{"schedule backfill x", "backfill: want NAME FROM TO, got 1 argument", " schedule backfill --help"},
-		{"serve --limit sleep=x", "want behavior=N,... with whole numbers", " serve --help"},
+		{"serve --concurrency sleep=x", "want behavior=N,... with whole numbers", " serve --help"},
 		{"serve --log-level loud", "want debug, info, warn or error", " serve --help"},
 		{"list --log-level loud", "want debug, info, warn or error", " list --help"},
 		{"list --limit many", "--limit many: want a whole number", " list --help"},

@@ -56,12 +56,11 @@ func (a *app) copyCommand() *cobra.Command {
 		Short: "Copy a stopped cluster into a directory of files, or into etcd",
 		Long:  "Copy copies a cluster whose nodes are stopped into a store of another kind, where it goes on.\n" + aboutCopy,
 		Args:  flags.NoArguments,
-		Example: a.examples(
-			example{"from the servers inside a node to files", []string{"copy", "--from", "etcd", "--data", "./taskledger-data", "--to", "./files"}},
-			example{"from files to servers of your own", []string{"copy", "--from", "./files", "--to", "etcd", "--etcd", "etcd-1:2379", "--nats", "nats://nats-1:4222"}}),
 	}
 	c.Flags().StringVar(&o.from, "from", "", "`DIR` of files, or etcd")
 	c.Flags().StringVar(&o.to, "to", "", "`DIR` of files, or etcd")
+	a.completeFlag(c, "from", orFiles(placeEtcd))
+	a.completeFlag(c, "to", orFiles(placeEtcd))
 	a.copyFlags(c, &o)
 	restoredFlag(c, &o)
 	return c
@@ -81,8 +80,7 @@ func (a *app) backupCommand() *cobra.Command {
 		Long: `Backup is copy --from etcd --to DIR: a copy that restore brings back, and that a node can serve. A
 cluster whose nodes run is backed up by etcd's own tools (docs/backup.md).
 ` + aboutCopy,
-		Args:    flags.Arguments,
-		Example: a.examples(example{"a new directory each time", []string{"backup", "/var/backups/taskledger/2026-11-29"}}),
+		Args: flags.Arguments,
 	}
 	a.copyFlags(c, &o)
 	return takeDir(c, &o.to)
@@ -98,8 +96,6 @@ acknowledged after it is lost, and its numbers, ids and fencing tokens may be gi
 backup, give --restored: ids of items are then not given again.
 ` + aboutCopy,
 		Args: flags.Arguments,
-		Example: a.examples(example{"into an etcd without that cluster", []string{"restore", "/var/backups/taskledger/2026-11-29", "--etcd", "etcd-1:2379"}},
-			example{"after nodes have gone on since the backup", []string{"restore", "/var/backups/taskledger/2026-11-29", "--restored"}}),
 	}
 	a.copyFlags(c, &o)
 	restoredFlag(c, &o)
@@ -129,6 +125,9 @@ what was trimmed (default: the one that is there)`)
 	f.IntVar(&o.archiving.Replicas, "archive-replicas", 1, "copies of the archive that NATS keeps, 1 to 5, when its stream is made; with --nats")
 	f.DurationVar(&o.archiving.DurableAfter, "archive-settle", 0,
 		"time after which NATS has surely written what it acknowledged, which is awaited (default 3m)")
+	a.completeFlag(c, "log-level", words(levels...))
+	a.completeFlag(c, "archive", words(archiving.JetStream, archiving.Files, archiving.Keep, archiving.Drop))
+	a.completeFlag(c, "durability", words(durabilities[1:]...))
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if problem := o.check(); problem != "" {
 			return &exitcode.UsageError{Problem: problem}

@@ -27,6 +27,9 @@ the journal. A shard that has not answered after 3 seconds is named, and what it
 		if err != nil {
 			return err
 		}
+		if len(all.Rows) == 0 {
+			a.tellNothing(ctx, client, behavior, "")
+		}
 		var errs []error
 		p := a.print("BEHAVIOR", "STATUS", "SUBSTATUS", "TASKS")
 		for _, n := range all.Rows {

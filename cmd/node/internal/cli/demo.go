@@ -21,8 +21,7 @@ half of them are done one node is killed without warning, with attempts under wa
 session's 3 seconds and run those again. Then every checksum is compared with one computed directly, and the whole
 journal is verified. Exit code 0 means that all of it is right; files that changed or vanished meanwhile are named and
 do not count.`,
-		Args:    flags.Arguments,
-		Example: a.examples(example{"the files of another directory", []string{"demo", "/usr/share/doc"}}),
+		Args: flags.Arguments,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			dir := "."
 			if len(args) > 0 {

@@ -25,24 +25,21 @@ func (a *app) exportCommand() *cobra.Command {
 		Use:   "export",
 		Short: "Write the history of a task, or a whole shard, to a file that verify checks anywhere",
 		Long: `Export writes one JSON object a line: of a shard, all its entries; of a task, its events with what proves their place in
-the hash chain of their shard. Of other tasks a task's export holds digests only. With --key the file ends with a signed
+the hash chain of their shard. Of other tasks a task's export holds digests only. With --signing-key the file ends with a signed
 checkpoint of its last entry. That signature is the word of whoever exports, today: only a checkpoint that somebody kept shows that
 nothing before it was changed since. Without either, the name of the cluster in the first line is a mere claim. With --checkpoint a
 task's export goes on, by digests, to the entry that the note names, so that verify FILE --checkpoint holds it against the note.`,
 		Args: flags.NoArguments,
-		Example: a.examples(
-			example{"for an auditor", []string{"export", "--task", "report/2026-11", "--key", "ledger.key", "--out", "report.export"}},
-			example{"for whoever kept a checkpoint", []string{"export", "--task", "report/2026-11", "--checkpoint", "kept.note", "--out", "report.export"}},
-			example{"who checks it, on another machine", []string{"verify", "report.export", "--trust", "ledger+9a2c01f7+AWn..."}}),
 	}
 	c.Flags().StringVar(&task, "task", "", "`id` of the task")
 	c.Flags().IntVar(&shard, "shard", 0, "`number` of the shard")
-	c.Flags().StringVar(&key, "key", "", "`file` of the private key to sign with")
+	c.Flags().StringVar(&key, "signing-key", "", "`file` of the private key to sign with")
 	c.Flags().StringVar(&out, "out", "", "`file` to write, which must not exist (default: standard output)")
 	flags.ListVar(c.Flags(), &kept.checkpoints, "checkpoint", "`files` of checkpoints that were kept, up to which the export of a task goes on")
 	c.MarkFlagsMutuallyExclusive("task", "shard")
 	c.MarkFlagsMutuallyExclusive("checkpoint", "shard")
 	a.completeFlag(c, "task", a.completeTasks)
+	a.completeFlag(c, "shard", a.completeShards)
 	return a.readerCommand(c, always, func(ctx context.Context, client reader, _ []string) error {
 		if task == "" && !c.Flags().Changed("shard") {
 			return &exitcode.UsageError{Problem: "export: want --task ID, or --shard NUMBER"}
@@ -71,7 +68,7 @@ func signer(file string) (ledger.Signer, error) {
 	}
 	sign, err := signing.Signer(file)
 	if err != nil {
-		return nil, &exitcode.UsageError{Problem: "--key: " + err.Error()}
+		return nil, &exitcode.UsageError{Problem: "--signing-key: " + err.Error()}
 	}
 	return sign, nil
 }

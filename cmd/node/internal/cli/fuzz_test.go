@@ -33,7 +33,7 @@ func FuzzInputs(f *testing.F) {
 			{"list", "--config=" + file, "--status=" + value},
 			{"submit", "--at=" + value, "--id=" + text, "--", "noop", text},
 			{"state", "--at=" + value, "--", text},
-			{"replay", "--from=" + value},
+			{"replay", "--since=" + value},
 		} {
 			var out, problems bytes.Buffer
 			code := cli.Main(over, cli.Program{Name: "node", Args: append(args[:1:1], append([]string{"--data=" + dir}, args[1:]...)...),

@@ -23,7 +23,6 @@ func (a *app) getCommand() *cobra.Command {
 for with --forgotten alone: it is read from the journal and the archive, as history reads it, and shown as it was last. That
 takes longer, also where there is no such task.`,
 		Args:              flags.Arguments,
-		Example:           a.examples(example{"everything, for a program", []string{"get", "report/2026-11", "-o", "json"}}),
 		ValidArgsFunction: a.completeTasks,
 	}
 	c.Flags().BoolVar(&forgotten, "forgotten", false,

@@ -17,9 +17,6 @@ func (a *app) healthCommand() *cobra.Command {
 node on this machine that they start: at --metrics, else at --api, else at the socket in --data. Exit code 0 means that the
 node is ready, 4 that it is not, or does not answer within 3 s.`,
 		Args: flags.NoArguments,
-		Example: a.examples(
-			example{"the node on ./taskledger-data", []string{"health"}},
-			example{"in a container, by the variables of its node", []string{"health", "--metrics", "127.0.0.1:9464"}}),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			node := health.Node{
 				Metrics:         a.serve.metrics,

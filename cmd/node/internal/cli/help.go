@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"fmt"
 	"strings"
 	"sync"
 
@@ -40,46 +39,4 @@ func orderHelp(root *cobra.Command) {
 	const all = "{{.LocalFlags.FlagUsages | trimTrailingWhitespaces}}"
 	const ordered = "{{ownFlags .}}{{with reachingFlags .}}\n\nTo reach the cluster:\n{{.}}{{end}}"
 	root.SetUsageTemplate(strings.Replace(root.UsageTemplate(), all, ordered, 1))
-}
-
-// near returns the names that a word may have been meant for.
-func near(word string, names []string) []string {
-	all := &cobra.Command{SuggestionsMinimumDistance: 2}
-	if len(word) < 5 { // most short words are two letters apart
-		all.SuggestionsMinimumDistance = 1
-	}
-	for _, name := range names {
-		all.AddCommand(&cobra.Command{Use: name, Run: func(*cobra.Command, []string) {}})
-	}
-	return all.SuggestionsFor(word)
-}
-
-// unknownCommand refuses words behind a command that has subcommands, and names those that may have been meant.
-func unknownCommand(c *cobra.Command, args []string) error {
-	if len(args) == 0 {
-		return nil
-	}
-	var names []string
-	for _, sub := range c.Commands() {
-		if sub.IsAvailableCommand() {
-			names = append(names, sub.Name())
-		}
-	}
-	of := ""
-	if c.HasParent() {
-		of = c.Name() + ": "
-	}
-	if meant := near(args[0], names); len(meant) > 0 {
-		return fmt.Errorf("%sunknown command %q: is %s meant?", of, args[0], or(meant))
-	}
-	return fmt.Errorf("%sunknown command %q", of, args[0])
-}
-
-// or writes words as alternatives: "a", "a or b", "a, b or c".
-func or(words []string) string {
-	last := len(words) - 1
-	if last < 1 {
-		return strings.Join(words, "")
-	}
-	return strings.Join(words[:last], ", ") + " or " + words[last]
 }

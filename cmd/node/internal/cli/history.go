@@ -21,10 +21,7 @@ func (a *app) historyCommand() *cobra.Command {
 		Long: `History reads the journal, and the archive where the journal was trimmed. A task that was deleted, or forgotten some time
 after its end, still has one. Where --limit leaves something out, the cursor that shows what follows is printed to standard error.
 The columns of a table are aligned for a thousand events at a time.`,
-		Args: flags.Arguments,
-		Example: a.examples(
-			example{"who asked, who ran it, what came of it", []string{"history", "report/2026-11"}},
-			example{"what happened last", []string{"history", "report/2026-11", "--newest", "--limit", "20"}}),
+		Args:              flags.Arguments,
 		ValidArgsFunction: a.completeTasks,
 	}
 	c.Flags().IntVar(&o.Total, "limit", 0, "most events to show; 0 shows all")

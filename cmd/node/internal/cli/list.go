@@ -5,9 +5,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -16,7 +18,6 @@ import (
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/rows"
-
 	"taskledger/events"
 	"taskledger/store"
 	"taskledger/task"
@@ -36,25 +37,29 @@ is the beginning of the last failure: get has the whole. --status RUNNING also s
 again after a snooze, a loss or a release; --substatus running selects those that run. A repeated task that waits for
 its next run has the status of its last one.`,
 		Args: flags.NoArguments,
-		Example: a.examples(
-			example{"what has failed for good", []string{"list", "--status", "FAILURE", "--substatus", "final"}},
-			example{"what a tenant asked for since the morning", []string{"list", "--affinity-prefix", "tenant-7.", "--created-from", "2026-11-23T06:00:00Z"}}),
 	}
 	filter := a.filterFlags(c)
 	var limit int
 	var cursor string
-	c.Flags().IntVar(&limit, "limit", 100, "most tasks to list, 1 or more")
+	c.Flags().IntVar(&limit, "limit", 100, "most tasks to list; 0 = all")
 	c.Flags().StringVar(&cursor, "cursor", "",
 		"the cursor that an earlier list with the same flags printed: go on there")
 	return a.clientCommand(c, never, func(ctx context.Context, client operations.Client, _ []string) error {
-		if limit < 1 {
-			return &exitcode.UsageError{Problem: "--limit: want 1 or more"}
+		switch {
+		case limit < 0:
+			return &exitcode.UsageError{Problem: fmt.Sprintf("--limit %d: want 0 or more", limit)}
+		case limit == 0:
+			limit = math.MaxInt
 		}
-		f, err := filter(ctx, client)
+		f, again, err := filter(ctx, client)
 		if err != nil {
 			return err
 		}
-		return ofSession(a.list(ctx, client, f, limit, cursor), c.Flag("node").Value.String(), f.Node, cursor)
+		listed, err := a.list(ctx, client, f, limit, cursor, again)
+		if listed == 0 && err == nil {
+			a.tellNothing(ctx, client, f.Behavior, f.Tag)
+		}
+		return ofSession(err, c.Flag("node").Value.String(), f.Node, cursor)
 	})
 }
 
@@ -67,44 +72,81 @@ func ofSession(err error, node, session, cursor string) error {
 	return err
 }
 
-// filterFlags adds a flag for each field of a filter, and returns what reads them once they are parsed.
-func (a *app) filterFlags(c *cobra.Command) func(context.Context, operations.Observer) (task.Filter, error) {
+// filterFlags adds a flag for each field of a filter, and returns what reads them once they are parsed: the filter, and
+// the flags that stand for those which were given as durations when the filter is to be the same again.
+func (a *app) filterFlags(
+	c *cobra.Command,
+) func(context.Context, operations.Observer) (f task.Filter, again []string, err error) {
 	names, values := task.FilterFields()
 	texts := make([]string, len(names))
 	for i, name := range names {
+		if isTime(name) {
+			values[i] += ", a `time` such as 2026-11-23T06:00:00Z, or 10m: so long ago"
+		}
 		c.Flags().StringVar(&texts[i], name, "", values[i])
 	}
-	a.completeFlag(c, "behavior", a.completeBehaviors)
-	a.completeFlag(c, "status", words(statuses()...))
-	a.completeFlag(c, "substatus", words(task.Substatuses()...))
-	return func(ctx context.Context, client operations.Observer) (f task.Filter, err error) {
+	for name, values := range a.completionsOf() {
+		a.completeFlag(c, name, values)
+	}
+	return func(ctx context.Context, client operations.Observer) (f task.Filter, again []string, err error) {
 		for i, name := range names {
 			if !c.Flags().Changed(name) {
 				continue
 			}
 			if texts[i] == "" { // a variable that is not set would list all
-				return f, &exitcode.UsageError{Problem: "--" + name + ": it is empty"}
+				return f, nil, &exitcode.UsageError{Problem: "--" + name + ": it is empty"}
 			}
-			if err := f.Set(name, texts[i]); err != nil {
-				return f, &exitcode.UsageError{Problem: "--" + err.Error()}
+			text, err := fieldText("--"+name, name, texts[i])
+			if err != nil {
+				return f, nil, err
+			}
+			if isTime(name) && text != texts[i] {
+				again = append(again, "--"+name, text)
+			}
+			if err := f.Set(name, text); err != nil {
+				return f, nil, &exitcode.UsageError{Problem: "--" + err.Error() + meantValue(name, text)}
 			}
 		}
 		f.Node, err = sessionOf(ctx, client, f.Node)
-		return f, err
+		return f, again, err
 	}
 }
 
+// isTime reports whether a field of a filter is a time.
+func isTime(field string) bool {
+	return strings.HasSuffix(field, "-from") || strings.HasSuffix(field, "-to")
+}
+
+// fieldText returns the text of a field of a filter as task.Filter.Set takes it: a status in capitals, and a duration
+// as the time that is so long ago. what names the flag.
+func fieldText(what, field, text string) (string, error) {
+	switch {
+	case field == "status":
+		return strings.ToUpper(text), nil
+	case !isTime(field) || text == "":
+		return text, nil
+	}
+	at, err := flags.Time(what, text, flags.Ago)
+	if _, parse := time.Parse(time.RFC3339, text); err != nil || parse == nil {
+		return text, err
+	}
+	return output.Time(events.MillisOf(at)), nil
+}
+
 // list prints what it can reach, page by page, and returns what it could not. While nobody answers for a shard, it
-// waits.
-func (a *app) list(ctx context.Context, client operations.Client, f task.Filter, limit int, cursor string) error {
+// waits. again holds flags to be given beside the cursor. It returns how many tasks it has listed.
+func (a *app) list(
+	ctx context.Context, client operations.Client, f task.Filter, limit int, cursor string, again []string,
+) (listed int, _ error) {
 	p := a.print("ID", "BEHAVIOR", "STATUS", "SUBSTATUS", "SINCE", "ATTEMPT", "NODE", "CREATED", "STARTS", "ENDED", "TAGS", "ERROR")
 	var errs []error
 	for first, said, more := true, false, true; more; first = false {
 		f.Limit = min(limit, pageTasks)
 		page, err := client.ListPage(ctx, f, cursor)
 		if err != nil && first && len(page.Tasks) == 0 && len(page.Missing) == 0 {
-			return err
+			return 0, err
 		}
+		listed += len(page.Tasks)
 		for _, t := range page.Tasks {
 			errs = append(errs, listTask(p, &t))
 		}
@@ -127,9 +169,9 @@ func (a *app) list(ctx context.Context, client operations.Client, f task.Filter,
 	}
 	errs = append(errs, p.Flush())
 	if cursor != "" {
-		fmt.Fprintf(a.Err, "there may be more: go on with --cursor %s\n", cursor)
+		fmt.Fprintf(a.Err, "there may be more: go on with %s\n", strings.Join(append(again, "--cursor", cursor), " "))
 	}
-	return errors.Join(errs...)
+	return listed, errors.Join(errs...)
 }
 
 func listTask(p *output.Printer, t *task.Task) error {

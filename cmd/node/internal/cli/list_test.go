@@ -54,7 +54,7 @@ func TestList_EndsBetweenPagesWithWhatItHas(t *testing.T) {
 			var out, said bytes.Buffer
 			a := &app{Program: Program{Out: &out, Err: &said}, output: "table"}
 			p := &paged{ends: ends, end: func() { end(cause) }}
-			err := a.list(ctx, p, task.Filter{}, 1000, "")
+			_, err := a.list(ctx, p, task.Filter{}, 1000, "", nil)
 			if !errors.Is(err, cause) || p.pages != ends {
 				t.Errorf("%v during page %d: it ends with %v after %d pages", cause, ends, err, p.pages)
 			}

@@ -18,13 +18,10 @@ func (a *app) logsCommand() *cobra.Command {
 		})
 	}
 	return (&logcli.Terminal{
-		Print: a.print,
-		Err:   a.Err,
-		Sleep: sleep,
-		Ask:   ask,
-		Example: a.examples(
-			example{"what it says now", []string{"logs", "report/2026-11", "--follow"}},
-			example{"what went wrong", []string{"logs", "report/2026-11", "--level", "error"}}),
+		Print:    a.print,
+		Err:      a.Err,
+		Sleep:    sleep,
+		Ask:      ask,
 		Complete: a.completeTasks,
 	}).Command()
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -40,12 +41,26 @@ func (a *app) explainCommand() *cobra.Command {
 				continue
 			}
 			explained++
-			errs = append(errs, p.Row(e, e.Task, e.Why, substatus(e.Substatus), output.Time(e.Since), e.Text))
+			errs = append(errs, p.Row(e, e.Task, e.Why, substatus(e.Substatus), output.Time(e.Since), localDue(e.Text)))
 		}
 		if explained > 0 {
 			errs = append(errs, p.Flush())
 		}
 		return errors.Join(errs...)
+	})
+}
+
+// due matches the time that an explanation names.
+var due = regexp.MustCompile(`due at (\S+Z)`)
+
+// localDue writes the time that an explanation names as tables do, in local time.
+func localDue(text string) string {
+	return due.ReplaceAllStringFunc(text, func(match string) string {
+		at, err := time.Parse(time.RFC3339, strings.TrimPrefix(match, "due at "))
+		if err != nil {
+			return match
+		}
+		return "due at " + output.Time(events.MillisOf(at))
 	})
 }
 
@@ -70,7 +85,9 @@ nodes nobody knows which one is right.`}
 		p := a.print("NODE", "SESSION", "SLOTS", "OWNER", "DRAINING", "JOINED", "CLOCK", "BEHAVIORS")
 		for _, n := range nodes {
 			v := view.OfNode(n)
-			if err := p.Row(v, v.Name, v.Session, v.Slots, v.Owner, v.Draining, v.JoinedAt, view.Clock(v.ClockAheadMs), strings.Join(v.Behaviors, " ")); err != nil {
+			joined, clock := output.Time(events.Millis(n.Joined)), view.Clock(v.ClockAheadMs)
+			err := p.Row(v, v.Name, v.Session, v.Slots, v.Owner, v.Draining, joined, clock, strings.Join(v.Behaviors, " "))
+			if err != nil {
 				return err
 			}
 		}

@@ -39,7 +39,7 @@ one completes or removes.
 With --follow it goes on then: about once a second it looks what has changed in SRC, and brings it into DST within
 seconds, until it is interrupted, which is its good end. What fails is tried again, and counts as failed though it
 succeeds later. The counts may be too high by what was under way in processes that died. Files are found by the time
-at which they were changed: clocks of file servers may be two seconds apart. With --dir it goes on where it was, also
+at which they were changed: clocks of file servers may be two seconds apart. With --data it goes on where it was, also
 with what has changed meanwhile. --max-deletes limits the deletions of the mirror, and again those of all that
 follows.`
 
@@ -55,16 +55,11 @@ func (a *app) mirrorCommand() *cobra.Command {
 		Short: "Make a directory equal to another one, as a work on several nodes",
 		Long:  mirrorHelp,
 		Args:  flags.Arguments,
-		Example: a.examples(
-			example{"with a brake", []string{"mirror", "--max-deletes", "100", "/srv/photos", "/mnt/photos"}},
-			example{"that goes on", []string{"mirror", "--follow", "--dir", "/tmp/m", "/srv/photos", "/mnt/photos"}},
-			example{"where others find it", []string{"mirror", "--dir", "/tmp/m", "/srv/photos", "/mnt/photos"}},
-			example{"one more process of it", []string{"mirror", "--join", "/tmp/m", "/srv/photos", "/mnt/photos"}}),
 	}
 	f := c.Flags()
 	f.StringVar(&cfg.Join, "join", "", "`directory` of a running mirror of SRC to DST, to be one more process of it")
 	f.BoolVar(&cfg.Follow, "follow", false, "once DST is equal, keep it so until an interrupt")
-	f.StringVar(&cfg.Dir, "dir", "",
+	f.StringVar(&cfg.Dir, "data", "",
 		"`directory` of etcd and NATS, where an interrupted mirror goes on (default a temporary one)")
 	f.IntVar(&cfg.Processes, "processes", 1, "processes, with this one, that have to be there before it begins")
 	f.Int64Var(&cfg.Limits.Workers, "workers", trees.DefaultWorkers, "workers on all nodes")
@@ -96,7 +91,7 @@ func (a *app) mirrorCommand() *cobra.Command {
 
 // checkMirror returns an error if flags do not go together, or are out of their ranges.
 func checkMirror(f *pflag.FlagSet, cfg *mirror.Config) error {
-	for _, first := range []string{"dir", "processes", "follow"} {
+	for _, first := range []string{"data", "processes", "follow"} {
 		if cfg.Join != "" && f.Changed(first) {
 			const say = "--join names the directory of a running mirror, whose first process has been given --%[1]s: " +
 				"leave out --%[1]s"

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -55,7 +56,7 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 		}
 		if _, ok := operations.OfMany[help.verb]; ok {
 			c.Long += manyHelp
-			many.flags(c, help.verb)
+			many.flags(a, c, help.verb)
 		}
 		waits := func() bool { return many.given() || help.verb == operations.Suspend }
 		all = append(all, a.clientCommand(c, waits, func(ctx context.Context, client operations.Client, args []string) error {
@@ -77,6 +78,9 @@ func (a *app) verbCommands() (all []*cobra.Command) {
 			Long:              help.text(),
 			Args:              flags.Arguments,
 			ValidArgsFunction: a.completeBehaviors,
+		}
+		if help.verb == operations.Unpause {
+			c.ValidArgsFunction = a.completePaused
 		}
 		if help.verb == operations.Pause {
 			c.Flags().StringVar(&reason, "reason", "", "why, for whoever looks at the settings; 256 bytes at most")
@@ -115,9 +119,9 @@ func (a *app) operateTasks(ctx context.Context, client operations.Client, verb o
 		anew, err := a.operateTask(ctx, client, verb, id, reason)
 		switch {
 		case err != nil && verb == operations.Retry:
-			errs = append(errs, fmt.Errorf("%s %s: %w", verb, id, err))
+			errs = append(errs, named(verb, id, err))
 		case err != nil:
-			errs = append(errs, fmt.Errorf("%s %s: %w", verb, id, orForgotten(err)))
+			errs = append(errs, named(verb, id, orForgotten(err)))
 		case anew:
 			fmt.Fprintf(a.Err, "%s: task %s was no longer kept: it begins a new life, with the parameters and the policy that are recorded of it\n", a.Name, id)
 		case idle:
@@ -125,6 +129,14 @@ func (a *app) operateTasks(ctx context.Context, client operations.Client, verb o
 		}
 	}
 	return errors.Join(errs...)
+}
+
+// named returns the error of a verb, which names the task once.
+func named(verb operations.Verb, id string, err error) error {
+	if strings.HasPrefix(err.Error(), "task "+id+": ") {
+		return err
+	}
+	return fmt.Errorf("%s %s: %w", verb, id, err)
 }
 
 // operateTask does what a verb says within the time for an answer. Of a work that is suspended it waits for the

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -31,9 +32,10 @@ type manyOptions struct {
 }
 
 // flags adds the flags of many tasks to a verb.
-func (o *manyOptions) flags(c *cobra.Command, verb operations.Verb) {
+func (o *manyOptions) flags(a *app, c *cobra.Command, verb operations.Verb) {
 	names, _ := task.FilterFields()
 	flags.TextsVar(c.Flags(), &o.filters, "filter", "instead of ids, all tasks with this `field=value`, again and again for more fields: "+strings.Join(names, ", "))
+	a.completeFlag(c, "filter", a.completeFilter)
 	c.Flags().BoolVar(&o.yes, "yes", false, "with --filter, carry out "+string(verb)+"; without --yes the tasks are only counted")
 	c.Flags().StringVar(&o.cursor, "cursor", "",
 		"with --filter, the cursor that an interrupted call printed last: go on there")
@@ -53,11 +55,51 @@ func (o *manyOptions) flags(c *cobra.Command, verb operations.Verb) {
 // given reports whether a filter selects the tasks: that takes as long as there are tasks.
 func (o *manyOptions) given() bool { return len(o.filters) > 0 }
 
+// texts returns the fields as task.ParseFilter takes them, and those which were given as durations as flags to be given
+// beside a cursor.
+func (o *manyOptions) texts() (fields []string, again string, err error) {
+	for _, given := range o.filters {
+		name, value, _ := strings.Cut(given, "=")
+		text, err := fieldText("--filter "+name, name, value)
+		if err != nil {
+			return nil, "", err
+		}
+		if isTime(name) && text != value {
+			again += "--filter " + name + "=" + text + " "
+		}
+		if text != value {
+			given = name + "=" + text
+		}
+		fields = append(fields, given)
+	}
+	return fields, again, nil
+}
+
+// meantField names the field, or the value of one, that the first wrong one of a filter may have been meant for; "" =
+// none.
+func meantField(filters []string) string {
+	names, _ := task.FilterFields()
+	for _, given := range filters {
+		name, value, _ := strings.Cut(given, "=")
+		if !slices.Contains(names, name) {
+			return isMeant(meant(name, names, flagsOf))
+		}
+		if new(task.Filter).Set(name, value) != nil {
+			return meantValue(name, value)
+		}
+	}
+	return ""
+}
+
 // operateMany counts the tasks that a filter selects, or changes them.
 func (a *app) operateMany(ctx context.Context, client operations.Client, verb operations.Verb, o manyOptions, reason string) error {
-	f, err := task.ParseFilter(o.filters)
+	filters, again, err := o.texts()
 	if err != nil {
-		return &exitcode.UsageError{Problem: "--filter: " + err.Error()}
+		return err
+	}
+	f, err := task.ParseFilter(filters)
+	if err != nil {
+		return &exitcode.UsageError{Problem: "--filter: " + err.Error() + meantField(filters)}
 	}
 	if o.cursor == "" { // which has the session, which may have ended since
 		if f.Node, err = sessionOf(ctx, client, f.Node); err != nil {
@@ -74,7 +116,8 @@ func (a *app) operateMany(ctx context.Context, client operations.Client, verb op
 				return err
 			}
 		} else if o.yes && r.Cursor != "" && r.Matched > 0 && exitcode.Of(failed) != exitcode.Usage {
-			fmt.Fprintf(a.Err, "%d tasks, %d changed; if this is interrupted, go on with --cursor %s\n", r.Matched, r.Changed, r.Cursor)
+			const say = "%d tasks, %d changed; if this is interrupted, go on with %s--cursor %s\n"
+			fmt.Fprintf(a.Err, say, r.Matched, r.Changed, again, r.Cursor)
 		}
 		if silent := silentShards(r.Missing); silent != waits {
 			if waits = silent; waits != "" {

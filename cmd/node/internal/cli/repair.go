@@ -37,8 +37,6 @@ numbers by which they are kept. Nothing is given up of a shard that nodes have s
 
 Exit code 1 means that something is left to do. Keys that are ignored do not count.`,
 		Args: flags.NoArguments,
-		Example: a.examples(example{"look first", []string{"repair"}}, example{"then remove what was shown", []string{"repair", "--yes"}},
-			example{"after etcd was restored from a backup", []string{"repair", "--restored"}}),
 	}
 	c.Flags().BoolVar(&o.Remove, "yes", false, "remove what can be removed without loss")
 	c.Flags().BoolVar(&o.Restored, "restored", false, "give up what the journals have lost because etcd was restored from a backup")

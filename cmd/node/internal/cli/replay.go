@@ -3,8 +3,10 @@ package cli
 import (
 	"context"
 	"fmt"
+	"reflect"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -19,7 +21,7 @@ import (
 )
 
 func (a *app) replayCommand() *cobra.Command {
-	var from, to, after, id, status, record string
+	var since, until, after, id, status, record string
 	var o ledger.ReplayOptions
 	c := &cobra.Command{
 		Use:   "replay",
@@ -27,14 +29,11 @@ func (a *app) replayCommand() *cobra.Command {
 		Long: `Replay prints what was committed before it began, in the order of the commits, from the archive where the journal was
 trimmed. Flags select events; --behavior and --status need the states of all tasks, and read from the beginning.`,
 		Args: flags.NoArguments,
-		Example: a.examples(
-			example{"what happened since noon", []string{"replay", "--from", "2026-11-21T12:00:00Z"}},
-			example{"every failure of a behavior", []string{"replay", "--behavior", "http", "--status", "FAILURE"}}),
 	}
-	c.Flags().StringVar(&from, "from", "",
+	c.Flags().StringVar(&since, "since", "",
 		"only events of this `time` and later, such as 2026-11-21T12:00:00Z, or 10m: so long ago; it does not\n"+
 			"count for shards that --after names")
-	c.Flags().StringVar(&to, "to", "", "only events before this `time`")
+	c.Flags().StringVar(&until, "until", "", "only events of this `time` and earlier")
 	c.Flags().StringVar(&after, "after", "",
 		"`positions` as history shows them, with commas, one for each shard: of that shard only events after it")
 	c.Flags().StringVar(&id, "task", "",
@@ -48,14 +47,18 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 	a.completeFlag(c, "record", words(records()...))
 	a.completeFlag(c, "status", words(statuses()...))
 	return a.readerCommand(c, always, func(ctx context.Context, client reader, _ []string) (err error) {
-		if o.From, err = flags.Time("--from", from, flags.Ago); err != nil {
+		if o.From, err = flags.Time("--since", since, flags.Ago); err != nil {
 			return err
 		}
-		if o.To, err = flags.Time("--to", to, flags.Ago); err != nil {
+		if o.To, err = flags.Time("--until", until, flags.Ago); err != nil {
 			return err
 		}
-		if from != "" && to != "" && !o.From.Before(o.To) {
-			return &exitcode.UsageError{Problem: fmt.Sprintf("--from %s: want a time before that of --to, %s", from, to)}
+		if until != "" {
+			o.To = o.To.Add(time.Millisecond) // which is the first time that is left out
+		}
+		if since != "" && until != "" && !o.From.Before(o.To) {
+			const say = "--since %s: want a time that is not after that of --until, %s"
+			return &exitcode.UsageError{Problem: fmt.Sprintf(say, since, until)}
 		}
 		if o.After, err = ledger.ParsePositions("--after", after); err != nil {
 			return &exitcode.UsageError{Problem: err.Error()}
@@ -64,8 +67,8 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 			return &exitcode.UsageError{Problem: "--task: " + o.Task.Validate().Error()}
 		}
 		if status != "" {
-			if o.Status, err = task.ParseStatus(status); err != nil {
-				return &exitcode.UsageError{Problem: "--" + err.Error()}
+			if o.Status, err = task.ParseStatus(strings.ToUpper(status)); err != nil {
+				return &exitcode.UsageError{Problem: "--" + err.Error() + meantValue("status", status)}
 			}
 		}
 		if record != "" {
@@ -112,8 +115,10 @@ func (a *app) replay(ctx context.Context, client operations.Historian, o ledger.
 			return err
 		}
 	}
-	switch {
+	switch alone := (ledger.ReplayOptions{Task: o.Task}); {
 	case shown:
+	case o.Task != "" && reflect.DeepEqual(o, alone):
+		return fmt.Errorf("replay of %s: %w", o.Task, task.ErrNotFound)
 	case o.Task != "":
 		fmt.Fprintf(a.Err, "%s: no such event of task %s\n", a.Name, o.Task)
 	default:

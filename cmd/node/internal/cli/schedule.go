@@ -8,6 +8,7 @@ import (
 
 	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/schedulecli"
+	"taskledger/schedule"
 )
 
 func (a *app) scheduleCommand() *cobra.Command {
@@ -17,10 +18,29 @@ func (a *app) scheduleCommand() *cobra.Command {
 		})
 	}
 	return (&schedulecli.Terminal{
-		In:    a.In,
-		Err:   a.Err,
-		Print: a.print,
-		Now:   time.Now,
-		Ask:   ask,
+		In:        a.In,
+		Err:       a.Err,
+		Print:     a.print,
+		Now:       time.Now,
+		Ask:       ask,
+		Complete:  a.completeSchedules,
+		Behaviors: a.completeBehaviors,
 	}).Command()
+}
+
+func (a *app) completeSchedules(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+	return a.complete(cmd, func(ctx context.Context, client operations.Client) []string {
+		return schedulesIn(ctx, client, "")
+	})
+}
+
+// schedulesIn returns the names of the first schedules of a behavior, "" of any; none where the cluster does not
+// answer.
+func schedulesIn(ctx context.Context, client operations.Client, behavior string) (names []string) {
+	const most = 100
+	found, _, _ := client.Schedules().List(ctx, schedule.Filter{Behavior: behavior}, "", most) // as behaviorsIn
+	for i := range found {
+		names = append(names, found[i].Name)
+	}
+	return names
 }

@@ -60,10 +60,10 @@ func (o *serveOptions) flags() *pflag.FlagSet {
 		"name of the node, for people; its first 16 characters should tell it from others (default: the host's)")
 	f.StringVar(&o.join, "join", "", "`directory` of a running node on this machine whose cluster to join, instead of serving data")
 	f.IntVar(&o.slots, "slots", 512, "attempts that the node runs at once, up to 65536; 0 runs none")
-	f.StringToIntVar(&o.limits, "limit", nil,
+	f.StringToIntVar(&o.limits, "concurrency", nil,
 		"attempts at once of single behaviors, as `behavior=N,...`; 0 runs none (default: up to --slots)")
-	f.Lookup("limit").DefValue = "" // the help would show brackets
-	flags.Say(f, "limit", "behavior=N,... with whole numbers")
+	f.Lookup("concurrency").DefValue = "" // the help would show brackets
+	flags.Say(f, "concurrency", "behavior=N,... with whole numbers")
 	f.BoolVar(&o.newCluster, "new-cluster", false, `create the cluster also where NATS holds the archive of another one of this name, or where this node
 was of another one before; archiving begins when that stream is removed`)
 	f.BoolVar(&o.owner, "owner", true, "let the node own shards; false: it only runs attempts")
@@ -262,7 +262,7 @@ func (o *serveOptions) check(c *access) error {
 		return err
 	}
 	if n, given := o.limits[collections.Behavior]; given {
-		return wrong("--limit %s=%d: give --sync-workers %[2]d", collections.Behavior, n)
+		return wrong("--concurrency %s=%d: give --sync-workers %[2]d", collections.Behavior, n)
 	}
 	return o.checkNode()
 }
@@ -279,7 +279,7 @@ func (o *serveOptions) checkNode() error {
 	if invalid, is := errors.AsType[*store.InvalidError](err); is {
 		flag := invalid.Field
 		if flag == "limits" {
-			flag = "limit"
+			flag = "concurrency"
 		}
 		return &exitcode.UsageError{Problem: fmt.Sprintf("--%s: %s", flag, invalid.Problem)}
 	}

@@ -24,10 +24,7 @@ func (a *app) stateCommand() *cobra.Command {
 		Short: "Show a task as it was at a time, or after one of its events",
 		Long: `State folds the events of a task up to a time (--at), or up to the event with a number (--seq, as history shows it) of its
 present or last life. Times are those of the nodes' clocks. Exit code 3 means that the task was not there at that time.`,
-		Args: flags.Arguments,
-		Example: a.examples(
-			example{"what was known at noon", []string{"state", "report/2026-11", "--at", "2026-11-21T12:00:00Z"}},
-			example{"right after it was created", []string{"state", "report/2026-11", "--seq", "1"}}),
+		Args:              flags.Arguments,
 		ValidArgsFunction: a.completeTasks,
 	}
 	c.Flags().StringVar(&at, "at", "", "`time`, such as 2026-11-21T12:00:00Z, or 10m: so long ago")

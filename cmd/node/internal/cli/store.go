@@ -15,5 +15,19 @@ func (a *app) storeCommand() *cobra.Command {
 			return run(ctx, client.Stores(), args)
 		})
 	}
-	return (&storecli.Terminal{In: a.In, Err: a.Err, Print: a.print, Principal: principal, Ask: ask}).Command()
+	find := func(
+		cmd *cobra.Command, words func(context.Context, operations.Stores) []string,
+	) ([]string, cobra.ShellCompDirective) {
+		return a.complete(cmd, func(ctx context.Context, client operations.Client) []string {
+			return words(ctx, client.Stores())
+		})
+	}
+	return (&storecli.Terminal{
+		In:        a.In,
+		Err:       a.Err,
+		Print:     a.print,
+		Principal: principal,
+		Ask:       ask,
+		Find:      find,
+	}).Command()
 }

@@ -70,14 +70,10 @@ func (a *app) submitCommand() *cobra.Command {
 			}
 			return flags.Arguments(cmd, args)
 		},
-		Example: a.examples(
-			example{"run a program that serve --exec-allow date allows", []string{"submit", "exec", `{"program":"date"}`, "--wait"}},
-			example{"once, however often it is submitted", []string{"submit", "http", "@request.json", "--id", "report/2026-11", "--delay", "1h"}},
-			example{"the same, without a name of its own", []string{"submit", "http", "@request.json", "--key", "order 4711"}},
-			example{"a file of requests", []string{"submit", "--batch", "requests.jsonl"}}),
 		ValidArgsFunction: a.completeBehaviors,
 	}
 	o.flags(c)
+	a.completeFlag(c, "tag", a.completeOf(tagsOf))
 	var params []byte
 	var lines []requests.Line
 	a.clientCommand(c, func() bool { return o.wait || o.batch != "" }, func(ctx context.Context, client operations.Client, args []string) error {
@@ -171,8 +167,8 @@ func orKnown(ctx context.Context, client operations.Observer, behavior string, e
 		return err
 	}
 	names := behaviorsIn(ctx, client)
-	if meant := near(behavior, names); len(meant) > 0 {
-		return fmt.Errorf("%w: is %s meant?", err, or(meant))
+	if meant := isMeant(near(behavior, names)); meant != "" {
+		return fmt.Errorf("%w%s", err, meant)
 	}
 	if len(names) == 0 {
 		return err

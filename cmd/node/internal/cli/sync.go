@@ -9,6 +9,7 @@ import (
 	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/logcli"
 	"taskledger/cmd/node/internal/synccli"
+	"taskledger/collections"
 )
 
 func (a *app) syncCommand() *cobra.Command {
@@ -35,10 +36,12 @@ func (a *app) syncCommand() *cobra.Command {
 			defer a.tellNoNode(ctx, client.Nodes)()
 			return a.await(ctx, run)
 		},
+		Complete: func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
+			return a.complete(cmd, func(ctx context.Context, client operations.Client) []string {
+				return schedulesIn(ctx, client, collections.Behavior)
+			})
+		},
 		Logs: &logcli.Terminal{Print: a.print, Err: a.Err, Sleep: sleep},
-		Example: a.examples(
-			example{"what would change", []string{"sync", "diff", "sync.yaml"}},
-			example{"make it so", []string{"sync", "apply", "sync.yaml"}}),
 	}).Command()
 }
 

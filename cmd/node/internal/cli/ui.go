@@ -14,6 +14,5 @@ func (a *app) uiCommand() *cobra.Command {
 	}
 	c := t.Command()
 	c.Flags().AddFlag(a.access.flags().Lookup("data"))
-	c.Example = a.examples(example{"open the dashboard", []string{"ui"}})
 	return c
 }

@@ -43,7 +43,7 @@ which is no fault. What it finds is named: the shard, the entry and the kind of 
 something was found.
 
 A chain that was recomputed from a forged entry on is whole in itself. Only a checkpoint that somebody kept shows the
-forgery: --checkpoint compares with it, and also checks the archive, as --archive does, unless the cluster drops
+forgery: --checkpoint compares with it, and also checks the archive, as --with-archive does, unless the cluster drops
 entries. PROVED TO is the last entry of a shard up to which it proves that nothing was changed; what it cannot prove
 is said on standard error. Where no owner answers and the first entries are in neither journal nor archive, nobody
 tells whether they were dropped or removed: exit code 1.
@@ -52,11 +52,9 @@ Of a store in files it reads the files where no node runs; there is then no owne
 export wrote it checks that file, and needs no cluster. With --show it prints the events of the file up to the first
 damage, in the form of replay, and what it found on standard error.`,
 		Args: flags.Arguments,
-		Example: a.examples(
-			example{"everything", []string{"verify", "--archive"}},
-			example{"that nothing was changed since the checkpoint", []string{"verify", "--checkpoint", "kept.note", "--trust", "taskledger+9a2c01f7+AWn..."}}),
 	}
-	c.Flags().BoolVar(&f.archive, "archive", false, "every entry must be in the journal or the archive, and alike where both hold it")
+	c.Flags().BoolVar(&f.archive, "with-archive", false,
+		"every entry must be in the journal or the archive, and alike where both hold it")
 	c.Flags().BoolVar(&f.show, "show", false, "print the events of the file, one JSON object a line")
 	flags.ListVar(c.Flags(), &f.checkpoints, "checkpoint", "`files` of checkpoints that were kept")
 	flags.ListVar(c.Flags(), &f.trust, "trust", "public `keys`, one of which must have signed each checkpoint, and a file that no checkpoint covers")
@@ -73,7 +71,7 @@ damage, in the form of replay, and what it found on standard error.`,
 			return cluster(cmd, args)
 		}
 		if f.archive {
-			return &exitcode.UsageError{Problem: "--archive: a file has none"}
+			return &exitcode.UsageError{Problem: "--with-archive: a file has none"}
 		}
 		return a.verifyFile(args[0], f)
 	}
@@ -154,7 +152,7 @@ func (a *app) verify(ctx context.Context, client reader, f verifyFlags) error {
 	}
 	if unknown > 0 {
 		err = errors.Join(err, fmt.Errorf("of %d shards no owner answers, and whether their first entries were dropped or removed is not known: "+
-			"verify again while nodes serve them, or with --archive if the cluster never drops entries", unknown))
+			"verify again while nodes serve them, or with --with-archive if the cluster never drops entries", unknown))
 	}
 	if err = errors.Join(err, p.Flush()); err == nil && !p.IsJSON() {
 		before := ""

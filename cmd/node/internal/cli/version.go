@@ -13,10 +13,9 @@ import (
 func (a *app) versionCommand() *cobra.Command {
 	modules := false
 	c := &cobra.Command{
-		Use:     "version",
-		Short:   "Print the version of this program, and the commit it was built from",
-		Args:    flags.NoArguments,
-		Example: a.examples(example{"what it is made of", []string{"version", "--modules"}}),
+		Use:   "version",
+		Short: "Print the version of this program, and the commit it was built from",
+		Args:  flags.NoArguments,
 		RunE: func(*cobra.Command, []string) error {
 			is := version.Of()
 			if a.output == "json" {

@@ -70,7 +70,7 @@ func (o *Options) Check(inside bool) string {
 		return ""
 	}
 	if !inside && o.Tokens == "" {
-		return "--api needs --api-tokens: the file lies on every node"
+		return "--api needs --api-tokens: the file lies on every node; token new NAME --role ROLE --api-tokens FILE makes one"
 	}
 	if (o.Cert == "") != (o.Key == "") {
 		return "--api-cert and --api-key: want both or neither"

@@ -14,6 +14,7 @@ import (
 
 	"taskledger/api/shape"
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/flags"
 	"taskledger/events"
 	"taskledger/store"
 	"taskledger/task"
@@ -165,8 +166,8 @@ func readRequest(line []byte, keyed bool) (q task.Request, err error) {
 		if given.text == "" {
 			continue
 		}
-		if *given.is, err = time.Parse(time.RFC3339, given.text); err != nil {
-			return q, &exitcode.UsageError{Problem: fmt.Sprintf("%s %q: want a time such as 2026-11-21T18:00:00Z", given.name, given.text)}
+		if *given.is, err = flags.Time(given.name, given.text, flags.FromNow); err != nil {
+			return q, err
 		}
 		if time.Until(*given.is) > events.MaxDelay {
 			return q, &exitcode.UsageError{Problem: fmt.Sprintf("%s %q: want ten years ahead at most", given.name, given.text)}

@@ -5,6 +5,7 @@ import (
 	"cmp"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -115,13 +116,24 @@ func Event(p *output.Printer, e ledger.Event) error {
 	return p.Row(v, cells...)
 }
 
+// brief leaves out what fills a line of a table: the policy of a task, which is in JSON.
+func brief(data any) any {
+	fields, is := data.(map[string]any)
+	if !is || fields["policy"] == nil {
+		return data
+	}
+	fields = maps.Clone(fields)
+	delete(fields, "policy")
+	return fields
+}
+
 // eventCells are the cells of an event in a table.
 func eventCells(e ledger.Event, v view.Event) ([]any, error) {
 	var details strings.Builder
 	if v.Data != nil {
 		enc := json.NewEncoder(&details)
 		enc.SetEscapeHTML(false)
-		if err := enc.Encode(v.Data); err != nil {
+		if err := enc.Encode(brief(v.Data)); err != nil {
 			return nil, fmt.Errorf("event %s: %w", e.Position, err)
 		}
 	}
