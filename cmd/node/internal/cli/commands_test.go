@@ -73,8 +73,9 @@ func kind(f *pflag.Flag) string {
 	return "text"
 }
 
-// eachFlag calls do for the flags of a command that help shows.
+// eachFlag calls do for the flags of a command that help shows, also those that all commands have.
 func eachFlag(c *cobra.Command, do func(f *pflag.Flag)) {
+	_ = c.LocalFlags() // adds those of the commands above
 	c.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden && f.Name != "help" {
 			do(f)
