@@ -25,7 +25,7 @@ func TestClient_WaitsForANodeThatComesBack(t *testing.T) {
 		n.signal(end)
 		n.wait(t)
 		if r := run(t, dir, "get", "before"); r.code != 4 || strings.Count(r.err, "\n") != 1 ||
-			!strings.Contains(r.err, "no node runs on ./taskledger-data") || !strings.HasSuffix(r.err, "; --await-node waits for one\n") {
+			!strings.Contains(r.err, "no node runs on ./taskledger-data") || !strings.Contains(r.err, "; --await-node waits for one; ") {
 			t.Errorf("round %d: without --await-node: %+v", round, r)
 		}
 		waiting := command(context.Background(), dir, "get", "before", "--await-node", "--timeout", patience.String())

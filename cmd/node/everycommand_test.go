@@ -51,7 +51,7 @@ var everyCommand = []commandLine{
 	{"list --created-to 1h", 0, `^ID .*\n$`, ""},
 	{"list --created-from yesterday", 2, "", `--created-from yesterday: want a time such as .*, or a duration such as 10m`},
 	{"list --limit -1", 2, "", `--limit -1: want 0 or more`},
-	{"list --data nowhere", 4, "", `no node runs on nowhere; none ever did; start one with: .*; --await-node waits for one\n$`},
+	{"list --data nowhere", 4, "", `no node runs on nowhere; none ever did; --await-node waits for one; start one with: .* serve --data nowhere\n$`},
 	{"list --status SUCCESS", 0, `(?m)^right +noop +SUCCESS +final `, ""},
 	{"list --status DONE", 2, "", `--status: status "DONE": want CREATED, RUNNING, SUCCESS or FAILURE`},
 	{"counts", 0, `(?m)^noop +SUCCESS +final +3$`, ""},

@@ -144,8 +144,12 @@ func TestClient_WhereTheStoreIsInFilesSaysWhatToStart(t *testing.T) {
 	must(t, dir, "submit", "noop", "--wait")
 	n.signal(syscall.SIGKILL)
 	n.wait(t)
-	r := run(t, dir, "list", "--timeout", "2s")
+	r := run(t, dir, "list", "--await-node", "--timeout", "2s")
 	if r.code != 4 || !strings.HasSuffix(r.err, " serve --store files\n") {
+		t.Errorf("code %d: %q", r.code, r.err)
+	}
+	r = run(t, dir, "list", "--timeout", patience.String())
+	if r.code != 4 || strings.Count(r.err, "\n") != 1 || !strings.HasSuffix(r.err, " serve --store files\n") {
 		t.Errorf("code %d: %q", r.code, r.err)
 	}
 }

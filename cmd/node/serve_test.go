@@ -245,8 +245,12 @@ func TestClient_AfterACrashOfTheNodeSaysWhatToStart(t *testing.T) {
 	n := serve(t, dir)
 	n.signal(syscall.SIGKILL)
 	n.wait(t)
-	r := run(t, dir, "list", "--timeout", "6s")
+	r := run(t, dir, "list", "--await-node", "--timeout", "6s")
 	if r.code != 4 || strings.Count(r.err, "\n") != 2 || !strings.HasSuffix(r.err, " serve\n") {
+		t.Errorf("code %d: %q", r.code, r.err)
+	}
+	r = run(t, dir, "list", "--timeout", patience.String())
+	if r.code != 4 || strings.Count(r.err, "\n") != 1 || !strings.HasSuffix(r.err, "; --await-node waits for one; start one with: "+binary+" serve\n") {
 		t.Errorf("code %d: %q", r.code, r.err)
 	}
 }

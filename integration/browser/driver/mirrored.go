@@ -25,7 +25,7 @@ func (s *stage) mirrored(ctx context.Context) (*scene, samples, error) {
 		return nil, nil, err
 	}
 	m := &node{binary: filepath.Join(s.dir, "taskledger"), dir: dir}
-	if err := m.start("mirror", "--follow", "--dir", "m", "--max-deletes", "1000", "from", "to"); err != nil {
+	if err := m.start("mirror", "--follow", "--data", "m", "--max-deletes", "1000", "from", "to"); err != nil {
 		return nil, nil, err
 	}
 	s.atEnd(m.kill)

@@ -86,11 +86,11 @@ func (a *app) withClient(ctx context.Context, fn func(operations.Client) error) 
 	log := slog.New(slog.NewTextHandler(a.Err, &slog.HandlerOptions{Level: a.access.logLevel}))
 	link, err := a.reach(ctx, log)
 	if errors.Is(err, cluster.ErrNoNode) {
-		dir := "data"
+		dir, hint := "data", a.orAwait()
 		if errors.Is(err, etcdstore.ErrNoCluster) { // a node of another one runs there
-			dir = "join"
+			dir, hint = "join", ""
 		}
-		return fmt.Errorf("%w; start one with: %s%s", err, a.serveOn(dir), a.orAwait())
+		return fmt.Errorf("%w%s; start one with: %s", err, hint, a.serveOn(dir)) // which can be copied from the end
 	}
 	if err != nil {
 		return err

@@ -50,7 +50,7 @@ func begin(ctx context.Context, cfg *Config, params trees.Params) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := params.Outside("dir", dir); err != nil {
+	if err := params.Outside("data", dir); err != nil {
 		return err
 	}
 	of := shared{

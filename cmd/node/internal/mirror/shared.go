@@ -77,7 +77,7 @@ func (s *shared) name(dir string) error {
 	case was.Params != s.Params || !was.Limits.Equal(s.Limits) || was.Follow != s.Follow:
 		const say = "in %s a mirror of %s to %s may not have come to its end: it goes on with the same arguments, %s; " +
 			"another one needs another directory"
-		return refuse("dir", say, dir, was.Params.Source, was.Params.Target, strings.Join(s.differs(&was), ", "))
+		return refuse("data", say, dir, was.Params.Source, was.Params.Target, strings.Join(s.differs(&was), ", "))
 	}
 	s.Task, s.Since = was.Task, was.Since
 	return nil
