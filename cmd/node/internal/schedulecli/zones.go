@@ -10,7 +10,7 @@ import (
 	"taskledger/schedule"
 )
 
-// zoneFiles is where systems keep the time zones.
+// zoneFiles names the directory in which systems keep the time zones.
 const zoneFiles = "/usr/share/zoneinfo"
 
 // completeZones completes the names of the time zones that this machine knows.
