@@ -73,7 +73,7 @@ var everyCommand = []commandLine{
 	{"delete long", 0, "", ""},
 	{"delete long", 3, "", `get --forgotten`},
 	{"cancel --filter stat=FAILURE", 2, "", `is status meant\?`},
-	{"cancel --filter created-from=10x", 2, "", `--filter created-from 10x: want a time such as .*, or a duration such as 10m`},
+	{"cancel --filter created-from=10x", 2, "", `--filter: created-from 10x: want a time such as .*, or a duration such as 10m`},
 	{"cancel --filter created-to=1h", 0, `^BEHAVIOR `, `0 tasks match`},
 	{"delete", 2, "", `delete: want ID\.\.\., got 0 arguments`},
 	{"pause noop --reason x", 0, "", ""},

@@ -60,7 +60,7 @@ func (o *manyOptions) given() bool { return len(o.filters) > 0 }
 func (o *manyOptions) texts() (fields []string, again string, err error) {
 	for _, given := range o.filters {
 		name, value, _ := strings.Cut(given, "=")
-		text, err := fieldText("--filter "+name, name, value)
+		text, err := fieldText("--filter: "+name, name, value)
 		if err != nil {
 			return nil, "", err
 		}
