@@ -134,7 +134,7 @@ var everyCommand = []commandLine{
 	{"schedule list", 0, `(?m)^hourly +noop `, ""},
 	{"schedule list extra", 2, "", `list: want no arguments, got "extra"`},
 	{"schedule next @hourly", 0, `fires +every hour`, ""},
-	{"schedule next '0 0 0 30 2 ?'", 0, `(?m)^next +never: `, ""},
+	{"schedule next '0 0 0 1 1 ? 2020'", 0, `(?m)^next +never: `, ""},
 	{"schedule next @hourly --limit 0", 2, "", `--limit 0: want 1 to 1000`},
 	{"schedule next '61 * * * *'", 2, "", `cron: `},
 	{"schedule pause hourly", 0, "", ""},
