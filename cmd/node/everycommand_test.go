@@ -230,7 +230,7 @@ func TestCommands_EachSaysWhatCameOfRightAndWrongInput(t *testing.T) {
 		if r.code != c.code || !says(r.out, c.out) || !says(r.err, c.err) {
 			t.Errorf("%s: code %d, printed %q, said %q; want %d, %q, %q", c.line, r.code, r.out, r.err, c.code, c.out, c.err)
 		}
-		if words := twice(r.err); words != "" {
+		if words := repeated(r.err); words != "" {
 			t.Errorf("%s: it says %q twice: %q", c.line, words, r.err)
 		}
 	}
@@ -244,8 +244,8 @@ func says(text, pattern string) bool {
 	return regexp.MustCompile(pattern).MatchString(text)
 }
 
-// twice returns the words of an error that it says twice in a row; "" = there are none.
-func twice(text string) string {
+// repeated returns the words of an error that it says twice in a row; "" = there are none.
+func repeated(text string) string {
 	for line := range strings.Lines(text) {
 		parts := strings.Split(strings.TrimSpace(line), ": ")
 		for i := range parts[1:] {

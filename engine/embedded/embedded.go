@@ -62,7 +62,12 @@ func StartWith(ctx context.Context, cfg Config) (*Node, error) {
 	if err := cfg.Node.Validate(); err != nil { // before the cluster is created
 		return nil, fmt.Errorf("start node: %w", err)
 	}
-	servers, err := StartServers(ctx, ServersConfig{Dir: cfg.Dir, NoNATS: cfg.NoNATS, Log: cfg.Log, GaveUp: cfg.GaveUp})
+	servers, err := StartServers(ctx, ServersConfig{
+		Dir:    cfg.Dir,
+		NoNATS: cfg.NoNATS,
+		Log:    cfg.Log,
+		GaveUp: cfg.GaveUp,
+	})
 	if err != nil {
 		return nil, err
 	}

@@ -22,7 +22,7 @@ func TestCompletions_NATSCommandSubscribesToCompletions(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	parts := regexp.MustCompile(`\nnats --server "\$\(jq -r \.(\w+) (\S+)\)" --nkey (\S+) sub '(\S+)'\n`).FindSubmatch(document)
+	parts := regexp.MustCompile(`\nnats --server "\$\(jq -r \.(\w+) (\S+)\)" --nkey (\S+) sub '(\S+)'`).FindSubmatch(document)
 	if parts == nil {
 		t.Fatal("no such command in it")
 	}

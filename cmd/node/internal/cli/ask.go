@@ -8,6 +8,7 @@ import (
 	"log/slog"
 	"os"
 	"os/user"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -17,6 +18,8 @@ import (
 	"taskledger/cmd/node/internal/connect"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
+	"taskledger/cmd/node/internal/suggest"
+	"taskledger/collections"
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/events"
@@ -44,10 +47,33 @@ func (a *app) clientCommand(c *cobra.Command, waits func() bool, run func(ctx co
 			ctx = task.AwaitNodes(ctx)
 		}
 		return a.withRemedy(a.withClient(ctx, func(c operations.Client) error {
-			return a.orNear(ctx, c, cmd, args, run(ctx, c, args))
+			return orNear(ctx, c, cmd, args, run(ctx, c, args))
 		}))
 	}
 	return c
+}
+
+// orNear adds to the error of a task, a schedule or a collection that was not found which one may be meant.
+func orNear(ctx context.Context, client operations.Client, cmd *cobra.Command, args []string, err error) error {
+	behavior := ""
+	switch cmd.Parent().Name() {
+	case "store", "token": // their ids are numbers, or drawn
+		return err
+	case "sync":
+		behavior, args = collections.Behavior, []string{strings.Join(args, "_")}
+	case "schedule":
+		args = args[:min(len(args), 1)]
+	default:
+		if of := cmd.Flag("task"); of != nil && of.Changed {
+			args = append(slices.Clone(args), of.Value.String())
+		}
+		return suggest.ID(ctx, err, args, func(ctx context.Context) []string {
+			return suggest.Tasks(ctx, client, suggest.IDs)
+		})
+	}
+	return suggest.ID(ctx, err, args, func(ctx context.Context) []string {
+		return suggest.Schedules(ctx, client, behavior)
+	})
 }
 
 // withRemedy adds what to do to damage that a command has met itself, as the owner of a shard does, and to the want of

@@ -13,6 +13,7 @@ import (
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/output"
+	"taskledger/cmd/node/internal/suggest"
 	"taskledger/internal/version"
 )
 
@@ -76,7 +77,7 @@ func (a *app) root() *cobra.Command {
 		Long:          about,
 		Version:       version.Version,
 		Annotations:   map[string]string{cobra.CommandDisplayNameAnnotation: a.Name},
-		Args:          unknownCommand,
+		Args:          suggest.Command,
 		SilenceErrors: true,
 		SilenceUsage:  true,
 		PersistentPreRunE: func(cmd *cobra.Command, _ []string) error {
@@ -122,7 +123,7 @@ func (a *app) root() *cobra.Command {
 	}
 	for _, c := range root.Commands() {
 		if c.HasSubCommands() {
-			c.Args = unknownCommand
+			c.Args = suggest.Command
 		}
 	}
 	orderHelp(root)
@@ -130,9 +131,9 @@ func (a *app) root() *cobra.Command {
 	flags.RefuseTopics(root)
 	root.SetFlagErrorFunc(func(c *cobra.Command, err error) error {
 		if words := c.Flags().Args(); c.HasSubCommands() && len(words) > 0 { // the flag may be one of what was meant
-			return unknownCommand(c, words)
+			return suggest.Command(c, words)
 		}
-		return wrongFlag(c, err)
+		return suggest.Flag(c, err)
 	})
 	a.showExamples(root)
 	return root

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/pflag"
 
 	"taskledger/cmd/node/internal/exitcode"
+	"taskledger/cmd/node/internal/suggest"
 )
 
 // newRoot returns the program as a user meets it, with flags that nobody has set.
@@ -172,23 +173,23 @@ func TestWords_OfOthersNameCommandsFlagsAndStatusesThatThereAre(t *testing.T) {
 		commands[path] = true
 		eachFlag(c, func(f *pflag.Flag) { flags[f.Name] = true })
 	})
-	for word, meant := range commandsOf {
+	for word, meant := range suggest.Commands {
 		if commands[word] || slices.ContainsFunc(meant, func(name string) bool { return !commands[name] }) {
 			t.Errorf("%s: %v", word, meant)
 		}
 	}
-	for word, meant := range flagsOf {
+	for word, meant := range suggest.Flags {
 		if slices.ContainsFunc(meant, func(name string) bool { return !flags[name] }) {
 			t.Errorf("--%s: %v", word, meant)
 		}
 	}
-	for word, meant := range statusesOf {
-		if slices.ContainsFunc(meant, func(name string) bool { return !slices.Contains(statuses(), name) }) {
+	for word, meant := range suggest.Statuses {
+		if slices.ContainsFunc(meant, func(name string) bool { return !slices.Contains(suggest.StatusNames(), name) }) {
 			t.Errorf("%s: %v", word, meant)
 		}
 	}
 	for _, word := range []string{"enqueue", "queue", "job", "jobs", "perform", "cron", "dead", "worker", "dashboard"} {
-		if len(commandsOf[word]) == 0 {
+		if len(suggest.Commands[word]) == 0 {
 			t.Errorf("%s is not answered", word)
 		}
 	}

@@ -3,36 +3,22 @@ package cli
 import (
 	"context"
 	"io"
-	"slices"
 	"strconv"
 	"strings"
-	"time"
 
 	"github.com/spf13/cobra"
 
 	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/archiving"
+	"taskledger/cmd/node/internal/suggest"
 	"taskledger/task"
 )
-
-// completeWithin bounds how long a shell waits for what could come next.
-const completeWithin = 2 * time.Second
 
 func (a *app) completeBehaviors(cmd *cobra.Command, args []string, _ string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 && cmd.Name() == "submit" {
 		return nil, cobra.ShellCompDirectiveDefault // parameters, perhaps a file
 	}
-	return a.complete(cmd, func(ctx context.Context, client operations.Client) []string { return behaviorsIn(ctx, client) })
-}
-
-// behaviorsIn returns the behaviors that nodes run; none where the cluster does not answer.
-func behaviorsIn(ctx context.Context, client operations.Observer) (names []string) {
-	nodes, _ := client.Nodes(ctx) // whoever completes a word, or is told of another error, has nowhere to read this one
-	for _, n := range nodes {
-		names = append(names, n.Behaviors...)
-	}
-	slices.Sort(names)
-	return slices.Compact(names)
+	return a.complete(cmd, func(ctx context.Context, client operations.Client) []string { return suggest.Behaviors(ctx, client) })
 }
 
 // completePaused completes the names of paused behaviors.
@@ -69,29 +55,20 @@ func (a *app) completeShards(cmd *cobra.Command, _ []string, _ string) ([]string
 }
 
 func (a *app) completeTasks(cmd *cobra.Command, args []string, part string) ([]string, cobra.ShellCompDirective) {
-	return a.completeOf(func(t *task.Task) []string { return []string{string(t.ID)} })(cmd, args, part)
+	return a.completeOf(suggest.IDs)(cmd, args, part)
 }
 
 // completeOf completes what the newest tasks have of something.
 func (a *app) completeOf(what func(*task.Task) []string) cobra.CompletionFunc {
 	return func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
-		return a.complete(cmd, func(ctx context.Context, client operations.Client) (words []string) {
-			page, _ := client.ListPage(ctx, task.Filter{}, "") // whoever completes has nowhere to tell an error
-			for i := range page.Tasks {
-				for _, word := range what(&page.Tasks[i]) {
-					if word != "" && !slices.Contains(words, word) {
-						words = append(words, word)
-					}
-				}
-			}
-			return words
+		return a.complete(cmd, func(ctx context.Context, client operations.Client) []string {
+			return suggest.Tasks(ctx, client, what)
 		})
 	}
 }
 
 // What tasks have that a filter names.
 var (
-	tagsOf    = func(t *task.Task) []string { return t.Tags }
 	creatorOf = func(t *task.Task) []string { return []string{t.Creator} }
 
 	affinityOf = func(t *task.Task) []string {
@@ -103,14 +80,14 @@ var (
 // completionsOf returns what completes the fields of a filter; times have none.
 func (a *app) completionsOf() map[string]cobra.CompletionFunc {
 	return map[string]cobra.CompletionFunc{
-		"status":          words(statuses()...),
+		"status":          words(suggest.StatusNames()...),
 		"substatus":       words(task.Substatuses()...),
 		"behavior":        a.completeBehaviors,
 		"affinity":        a.completeOf(affinityOf),
 		"affinity-prefix": a.completeOf(affinityOf),
 		"node":            a.completeNodes,
 		"creator":         a.completeOf(creatorOf),
-		"tag":             a.completeOf(tagsOf),
+		"tag":             a.completeOf(suggest.Tags),
 		"work":            words("true"),
 	}
 }
@@ -187,7 +164,7 @@ func (a *app) completeFlag(cmd *cobra.Command, flag string, words cobra.Completi
 func (a *app) complete(
 	cmd *cobra.Command, words func(context.Context, operations.Client) []string,
 ) (found []string, _ cobra.ShellCompDirective) {
-	ctx, stop := context.WithTimeout(cmd.Context(), completeWithin)
+	ctx, stop := context.WithTimeout(cmd.Context(), suggest.Within)
 	defer stop()
 	if a.settings.apply(cmd.Flags()) != nil || a.access.check() != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp

@@ -9,6 +9,7 @@ import (
 
 	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/flags"
+	"taskledger/cmd/node/internal/suggest"
 )
 
 func (a *app) countsCommand() *cobra.Command {
@@ -28,7 +29,7 @@ the journal. A shard that has not answered after 3 seconds is named, and what it
 			return err
 		}
 		if len(all.Rows) == 0 {
-			a.tellNothing(ctx, client, behavior, "")
+			suggest.Nothing(ctx, a.Err, client, behavior, "")
 		}
 		var errs []error
 		p := a.print("BEHAVIOR", "STATUS", "SUBSTATUS", "TASKS")

@@ -18,6 +18,7 @@ import (
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/rows"
+	"taskledger/cmd/node/internal/suggest"
 	"taskledger/events"
 	"taskledger/store"
 	"taskledger/task"
@@ -57,7 +58,7 @@ its next run has the status of its last one.`,
 		}
 		listed, err := a.list(ctx, client, f, limit, cursor, again)
 		if listed == 0 && err == nil {
-			a.tellNothing(ctx, client, f.Behavior, f.Tag)
+			suggest.Nothing(ctx, a.Err, client, f.Behavior, f.Tag)
 		}
 		return ofSession(err, c.Flag("node").Value.String(), f.Node, cursor)
 	})
@@ -104,7 +105,7 @@ func (a *app) filterFlags(
 				again = append(again, "--"+name, text)
 			}
 			if err := f.Set(name, text); err != nil {
-				return f, nil, &exitcode.UsageError{Problem: "--" + err.Error() + meantValue(name, text)}
+				return f, nil, &exitcode.UsageError{Problem: "--" + err.Error() + suggest.Value(name, text)}
 			}
 		}
 		f.Node, err = sessionOf(ctx, client, f.Node)

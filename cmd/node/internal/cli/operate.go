@@ -119,9 +119,9 @@ func (a *app) operateTasks(ctx context.Context, client operations.Client, verb o
 		anew, err := a.operateTask(ctx, client, verb, id, reason)
 		switch {
 		case err != nil && verb == operations.Retry:
-			errs = append(errs, named(verb, id, err))
+			errs = append(errs, naming(verb, id, err))
 		case err != nil:
-			errs = append(errs, named(verb, id, orForgotten(err)))
+			errs = append(errs, naming(verb, id, orForgotten(err)))
 		case anew:
 			fmt.Fprintf(a.Err, "%s: task %s was no longer kept: it begins a new life, with the parameters and the policy that are recorded of it\n", a.Name, id)
 		case idle:
@@ -131,8 +131,8 @@ func (a *app) operateTasks(ctx context.Context, client operations.Client, verb o
 	return errors.Join(errs...)
 }
 
-// named returns the error of a verb, which names the task once.
-func named(verb operations.Verb, id string, err error) error {
+// naming returns the error of a verb, which names the task once.
+func naming(verb operations.Verb, id string, err error) error {
 	if strings.HasPrefix(err.Error(), "task "+id+": ") {
 		return err
 	}

@@ -14,6 +14,7 @@ import (
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/requests"
+	"taskledger/cmd/node/internal/suggest"
 	"taskledger/task"
 )
 
@@ -82,10 +83,10 @@ func meantField(filters []string) string {
 	for _, given := range filters {
 		name, value, _ := strings.Cut(given, "=")
 		if !slices.Contains(names, name) {
-			return isMeant(meant(name, names, flagsOf))
+			return suggest.FlagFor(name, names)
 		}
 		if new(task.Filter).Set(name, value) != nil {
-			return meantValue(name, value)
+			return suggest.Value(name, value)
 		}
 	}
 	return ""

@@ -15,6 +15,7 @@ import (
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/output"
+	"taskledger/cmd/node/internal/suggest"
 	"taskledger/events"
 	"taskledger/ledger"
 	"taskledger/task"
@@ -45,7 +46,7 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 	a.completeFlag(c, "task", a.completeTasks)
 	a.completeFlag(c, "behavior", a.completeBehaviors)
 	a.completeFlag(c, "record", words(records()...))
-	a.completeFlag(c, "status", words(statuses()...))
+	a.completeFlag(c, "status", words(suggest.StatusNames()...))
 	return a.readerCommand(c, always, func(ctx context.Context, client reader, _ []string) (err error) {
 		if o.From, err = flags.Time("--since", since, flags.Ago); err != nil {
 			return err
@@ -68,7 +69,7 @@ trimmed. Flags select events; --behavior and --status need the states of all tas
 		}
 		if status != "" {
 			if o.Status, err = task.ParseStatus(strings.ToUpper(status)); err != nil {
-				return &exitcode.UsageError{Problem: "--" + err.Error() + meantValue("status", status)}
+				return &exitcode.UsageError{Problem: "--" + err.Error() + suggest.Value("status", status)}
 			}
 		}
 		if record != "" {
@@ -96,13 +97,6 @@ func recordNamed(name string) ([]events.Record, error) {
 		return events.Records()[i : i+1], nil
 	}
 	return nil, &exitcode.UsageError{Problem: fmt.Sprintf("--record %q: want %s", name, strings.Join(records(), ", "))}
-}
-
-func statuses() (names []string) {
-	for s := task.Created; s <= task.Failure; s++ {
-		names = append(names, s.String())
-	}
-	return names
 }
 
 func (a *app) replay(ctx context.Context, client operations.Historian, o ledger.ReplayOptions) error {

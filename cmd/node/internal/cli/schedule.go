@@ -8,7 +8,7 @@ import (
 
 	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/schedulecli"
-	"taskledger/schedule"
+	"taskledger/cmd/node/internal/suggest"
 )
 
 func (a *app) scheduleCommand() *cobra.Command {
@@ -30,17 +30,6 @@ func (a *app) scheduleCommand() *cobra.Command {
 
 func (a *app) completeSchedules(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 	return a.complete(cmd, func(ctx context.Context, client operations.Client) []string {
-		return schedulesIn(ctx, client, "")
+		return suggest.Schedules(ctx, client, "")
 	})
-}
-
-// schedulesIn returns the names of the first schedules of a behavior, "" of any; none where the cluster does not
-// answer.
-func schedulesIn(ctx context.Context, client operations.Client, behavior string) (names []string) {
-	const most = 100
-	found, _, _ := client.Schedules().List(ctx, schedule.Filter{Behavior: behavior}, "", most) // as behaviorsIn
-	for i := range found {
-		names = append(names, found[i].Name)
-	}
-	return names
 }

@@ -97,17 +97,17 @@ func TestServe_RefusesWhatTheEngineWouldBeforeItOpensACluster(t *testing.T) {
 			wantUsage(t, checked(t, append(where, "--ttl", ttl)...), "--ttl: ", "want 3s to 1m0s")
 		}
 		wantUsage(t, checked(t, append(where, "--slots", "65537")...), "--slots: 65537")
-		wantUsage(t, checked(t, append(where, "--limit", "nop=3")...), "--limit: nop=3", "http, noop, sleep")
-		wantUsage(t, checked(t, append(where, "--limit", "noop=-1")...), "--limit: noop=-1", "want 0 or more")
-		wantUsage(t, checked(t, append(where, "--limit", "exec=1")...), "--limit: exec=1")
-		wantUsage(t, checked(t, append(where, "--limit", "collection=3")...), "--limit collection=3", "--sync-workers 3")
+		wantUsage(t, checked(t, append(where, "--concurrency", "nop=3")...), "--concurrency: nop=3", "http, noop, sleep")
+		wantUsage(t, checked(t, append(where, "--concurrency", "noop=-1")...), "--concurrency: noop=-1", "want 0 or more")
+		wantUsage(t, checked(t, append(where, "--concurrency", "exec=1")...), "--concurrency: exec=1")
+		wantUsage(t, checked(t, append(where, "--concurrency", "collection=3")...), "--concurrency collection=3", "--sync-workers 3")
 		for _, number := range []string{"-1", "65537"} {
 			wantUsage(t, checked(t, append(where, "--sync-workers", number)...), "--sync-workers "+number, "want 0 to 65536")
 		}
 		wantUsage(t, checked(t, append(where, "--sync-workers", "0", "--sync-root", ".")...), "--sync-root", "--sync-workers 0")
 		wantUsage(t, checked(t, append(where, "--sync-root", "no-such-directory")...), "--sync-root: ", "no-such-directory")
 		wantUsage(t, checked(t, append(where, "--sync-root", "serve.go")...), "--sync-root serve.go: want a directory")
-		for _, good := range [][]string{{"--ttl", "3s"}, {"--ttl", "1m"}, {"--limit", "noop=0"}, {"--sync-workers", "0"}, {"--sync-root", "."}, {"--limit", "exec=1", "--exec-allow", "date"}} {
+		for _, good := range [][]string{{"--ttl", "3s"}, {"--ttl", "1m"}, {"--concurrency", "noop=0"}, {"--sync-workers", "0"}, {"--sync-root", "."}, {"--limit", "exec=1", "--exec-allow", "date"}} {
 			if err := checked(t, append(where, good...)...); err != nil {
 				t.Errorf("%q: %v", good, err)
 			}

@@ -10,6 +10,8 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+
+	"taskledger/cmd/node/internal/suggest"
 )
 
 // settings fills flags that were not given from variables and from a YAML file, in this order.
@@ -80,8 +82,8 @@ func (s *settings) strange() (all []string) {
 		if !strings.HasPrefix(name, variables+"_") || slices.Contains(known, name) || injected.MatchString(name) {
 			continue
 		}
-		if meant := near(name, known); len(meant) > 0 {
-			name += ": is " + or(meant) + " meant?"
+		if meant := suggest.Near(name, known); len(meant) > 0 {
+			name += ": is " + suggest.Or(meant) + " meant?"
 		}
 		all = append(all, name)
 	}

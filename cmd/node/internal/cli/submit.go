@@ -16,6 +16,7 @@ import (
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/input"
 	"taskledger/cmd/node/internal/requests"
+	"taskledger/cmd/node/internal/suggest"
 	"taskledger/events"
 	"taskledger/task"
 )
@@ -73,7 +74,7 @@ func (a *app) submitCommand() *cobra.Command {
 		ValidArgsFunction: a.completeBehaviors,
 	}
 	o.flags(c)
-	a.completeFlag(c, "tag", a.completeOf(tagsOf))
+	a.completeFlag(c, "tag", a.completeOf(suggest.Tags))
 	var params []byte
 	var lines []requests.Line
 	a.clientCommand(c, func() bool { return o.wait || o.batch != "" }, func(ctx context.Context, client operations.Client, args []string) error {
@@ -166,8 +167,8 @@ func orKnown(ctx context.Context, client operations.Observer, behavior string, e
 	if !errors.Is(err, task.ErrUnknownBehavior) {
 		return err
 	}
-	names := behaviorsIn(ctx, client)
-	if meant := isMeant(near(behavior, names)); meant != "" {
+	names := suggest.Behaviors(ctx, client)
+	if meant := suggest.Question(suggest.Near(behavior, names)); meant != "" {
 		return fmt.Errorf("%w%s", err, meant)
 	}
 	if len(names) == 0 {

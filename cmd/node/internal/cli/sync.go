@@ -8,6 +8,7 @@ import (
 
 	"taskledger/api/operations"
 	"taskledger/cmd/node/internal/logcli"
+	"taskledger/cmd/node/internal/suggest"
 	"taskledger/cmd/node/internal/synccli"
 	"taskledger/collections"
 )
@@ -38,7 +39,7 @@ func (a *app) syncCommand() *cobra.Command {
 		},
 		Complete: func(cmd *cobra.Command, _ []string, _ string) ([]string, cobra.ShellCompDirective) {
 			return a.complete(cmd, func(ctx context.Context, client operations.Client) []string {
-				return schedulesIn(ctx, client, collections.Behavior)
+				return suggest.Schedules(ctx, client, collections.Behavior)
 			})
 		},
 		Logs: &logcli.Terminal{Print: a.print, Err: a.Err, Sleep: sleep},

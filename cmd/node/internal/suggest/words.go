@@ -1,4 +1,6 @@
-package cli
+// Package suggest names what a user may have meant by a word that a command does not know: by its letters, or by what
+// other queues of tasks call the same thing.
+package suggest
 
 import (
 	"errors"
@@ -13,8 +15,8 @@ import (
 	"taskledger/task"
 )
 
-// commandsOf names the commands for words that other queues of tasks have for the same.
-var commandsOf = map[string][]string{
+// Commands names the commands for words that other queues of tasks have for the same.
+var Commands = map[string][]string{
 	"enqueue": {"submit"}, "insert": {"submit"}, "add": {"submit"}, "push": {"submit"}, "perform": {"submit"},
 	"create": {"submit"}, "publish": {"submit"}, "schedule-in": {"submit"}, "dispatch": {"submit"},
 	"run": {"submit", "run-now"}, "start": {"serve", "run-now"}, "server": {"serve"}, "worker": {"serve", "nodes"},
@@ -33,8 +35,8 @@ var commandsOf = map[string][]string{
 	"migrate": {"copy"}, "audit": {"verify"}, "fsck": {"verify", "repair"},
 }
 
-// flagsOf names the flags for words that other programs have for the same.
-var flagsOf = map[string][]string{
+// Flags names the flags for words that other programs have for the same.
+var Flags = map[string][]string{
 	"json": {"output"}, "format": {"output"}, "state": {"status", "substatus"}, "queue": {"behavior"},
 	"kind": {"behavior"}, "type": {"behavior"}, "args": {"params"}, "payload": {"params"}, "job": {"task"},
 	"from": {"since", "created-from"}, "to": {"until", "created-to"}, "after": {"cursor"}, "before": {"until"},
@@ -49,8 +51,8 @@ var flagsOf = map[string][]string{
 	"store": {"store-name"}, "wait": {"wait-for"}, "archive": {"with-archive"}, "sign": {"signing-key"}, "key": {"signing-key"},
 }
 
-// statusesOf names the statuses for words that other queues of tasks have for the same.
-var statusesOf = map[string][]string{
+// Statuses names the statuses for words that other queues of tasks have for the same.
+var Statuses = map[string][]string{
 	"pending": {"CREATED"}, "queued": {"CREATED"}, "enqueued": {"CREATED"}, "available": {"CREATED"},
 	"scheduled": {"CREATED"}, "waiting": {"CREATED"}, "new": {"CREATED"},
 	"active": {"RUNNING"}, "processing": {"RUNNING"}, "working": {"RUNNING"}, "started": {"RUNNING"},
@@ -59,27 +61,35 @@ var statusesOf = map[string][]string{
 	"discarded": {"FAILURE"}, "cancelled": {"FAILURE"}, "canceled": {"FAILURE"},
 }
 
-// meantValue names the value of a field of a filter that a wrong one may have been meant for; "" = none.
-func meantValue(field, value string) string {
+// StatusNames returns the statuses of tasks, which a filter takes.
+func StatusNames() (names []string) {
+	for s := task.Created; s <= task.Failure; s++ {
+		names = append(names, s.String())
+	}
+	return names
+}
+
+// Value asks whether another value of a field of a filter is meant; "" = there is none.
+func Value(field, value string) string {
 	switch field {
 	case "status":
-		return isMeant(meant(value, statuses(), statusesOf))
+		return Question(meant(value, StatusNames(), Statuses))
 	case "substatus":
-		return isMeant(near(value, task.Substatuses()))
+		return Question(Near(value, task.Substatuses()))
 	}
 	return ""
 }
 
-// isMeant asks whether one of some names is meant; "" = there is none.
-func isMeant(names []string) string {
+// Question asks whether one of some names is meant; "" = there is none.
+func Question(names []string) string {
 	if len(names) == 0 {
 		return ""
 	}
-	return ": is " + or(names) + " meant?"
+	return ": is " + Or(names) + " meant?"
 }
 
-// near returns the names that a word may have been meant for.
-func near(word string, names []string) []string {
+// Near returns the names that a word may have been meant for.
+func Near(word string, names []string) []string {
 	all := &cobra.Command{SuggestionsMinimumDistance: 2}
 	if len(word) < 5 { // most short words are two letters apart
 		all.SuggestionsMinimumDistance = 1
@@ -92,7 +102,7 @@ func near(word string, names []string) []string {
 
 // meant returns the names that a word may have been meant for: those near it, and those that say the same.
 func meant(word string, names []string, same map[string][]string) []string {
-	all := near(word, names)
+	all := Near(word, names)
 	for _, name := range same[strings.ToLower(word)] {
 		if slices.Contains(names, name) && !slices.Contains(all, name) {
 			all = append(all, name)
@@ -101,8 +111,11 @@ func meant(word string, names []string, same map[string][]string) []string {
 	return all
 }
 
-// unknownCommand refuses words behind a command that has subcommands, and names those that may have been meant.
-func unknownCommand(c *cobra.Command, args []string) error {
+// FlagFor asks whether one of some flags is meant by a name; "" = none is.
+func FlagFor(name string, names []string) string { return Question(meant(name, names, Flags)) }
+
+// Command refuses words behind a command that has subcommands, and names those that may have been meant.
+func Command(c *cobra.Command, args []string) error {
 	if len(args) == 0 {
 		return nil
 	}
@@ -112,16 +125,16 @@ func unknownCommand(c *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	of, same := "", commandsOf
+	of, same := "", Commands
 	if c.HasParent() {
 		of, same = c.Name()+": ", nil
 	}
-	return fmt.Errorf("%sunknown command %q%s", of, args[0], isMeant(meant(args[0], names, same)))
+	return fmt.Errorf("%sunknown command %q%s", of, args[0], Question(meant(args[0], names, same)))
 }
 
-// wrongFlag says in plain words what is wrong with a flag, and names those that may have been meant by one that a
+// Flag says in plain words what is wrong with a flag, and names those that may have been meant by one that a
 // command has not.
-func wrongFlag(c *cobra.Command, err error) error {
+func Flag(c *cobra.Command, err error) error {
 	unknown, is := errors.AsType[*pflag.NotExistError](err)
 	if !is || len(unknown.GetSpecifiedName()) < 2 {
 		return flags.Plain(err)
@@ -132,15 +145,15 @@ func wrongFlag(c *cobra.Command, err error) error {
 			names = append(names, f.Name)
 		}
 	})
-	meant := meant(unknown.GetSpecifiedName(), names, flagsOf)
+	meant := meant(unknown.GetSpecifiedName(), names, Flags)
 	for i := range meant {
 		meant[i] = "--" + meant[i]
 	}
-	return fmt.Errorf("%w%s", err, isMeant(meant))
+	return fmt.Errorf("%w%s", err, Question(meant))
 }
 
-// or writes words as alternatives: "a", "a or b", "a, b or c".
-func or(words []string) string {
+// Or writes words as alternatives: "a", "a or b", "a, b or c".
+func Or(words []string) string {
 	last := len(words) - 1
 	if last < 1 {
 		return strings.Join(words, "")
