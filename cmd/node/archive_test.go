@@ -173,7 +173,7 @@ func TestArchive_TakesWhatSnapshotsCoverAndNothingIsForgotten(t *testing.T) {
 		t.Errorf("columns %s, want %s among them", head, want)
 	}
 	whole := func() {
-		wantClean(t, dir, s.Entries, "--archive")
+		wantClean(t, dir, s.Entries, "--with-archive")
 		history := must(t, dir, "history", "first")
 		for _, kind := range []string{"Created", "Started", "Succeeded", "Deleted"} {
 			if !strings.Contains(history, kind) {
@@ -189,7 +189,7 @@ func TestArchive_TakesWhatSnapshotsCoverAndNothingIsForgotten(t *testing.T) {
 	serve(t, dir, "--ttl", "3s")
 	whole()
 	mustLoad(t, dir, "more-", bulkTasks)
-	wantClean(t, dir, trimmed(t, dir, s.First).Entries, "--archive")
+	wantClean(t, dir, trimmed(t, dir, s.First).Entries, "--with-archive")
 }
 
 // replayed counts the events of the whole ledger by their kind. The first is the ledger's first.
@@ -239,7 +239,7 @@ func TestArchive_NodeKilledWhileItArchivesLosesNothing(t *testing.T) {
 		}
 		cancel()
 	}
-	wantClean(t, dir, shardOf(t, dir).Entries, "--archive")
+	wantClean(t, dir, shardOf(t, dir).Entries, "--with-archive")
 	if got := replayed(t, dir); got["Created"] < len(acknowledged) || got["Succeeded"] != got["Created"] {
 		t.Errorf("%d tasks were acknowledged, replayed %v", len(acknowledged), got)
 	}
@@ -438,7 +438,7 @@ func TestVerify_NamesShardEntryAndKindOfDamageInEtcd(t *testing.T) {
 	}
 	put(first, two)
 	put(second, three)
-	wantClean(t, dir, 4, append([]string{"--archive"}, access...)...)
+	wantClean(t, dir, 4, append([]string{"--with-archive"}, access...)...)
 }
 
 func TestVerify_NamesShardEntryAndKindOfDamageInTheFilesOfTheArchive(t *testing.T) {

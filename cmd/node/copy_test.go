@@ -56,9 +56,9 @@ func TestCopy_OneWayAndBackExportsTheSameAndGoesOn(t *testing.T) {
 	must(t, dir, "restore", "files", "--data", "back")
 	m := serve(t, dir, "--store", "etcd", "--data", "back", "--ttl", "3s")
 	wantExported(t, "the etcd that it was copied back to", exported(t, dir, "--data", "back"), want)
-	wantClean(t, dir, 1, "--archive", "--data", "back")
+	wantClean(t, dir, 1, "--with-archive", "--data", "back")
 	must(t, dir, "submit", "noop", "--id", "next", "--wait", "--data", "back")
-	wantClean(t, dir, 1, "--archive", "--data", "back")
+	wantClean(t, dir, 1, "--with-archive", "--data", "back")
 	if r := run(t, dir, "copy", "--from", "files", "--to", "etcd", "--data", "back"); r.code != 5 {
 		t.Errorf("into a node that runs: code %d, %s", r.code, r.err)
 	}
@@ -69,7 +69,7 @@ func TestCopy_OneWayAndBackExportsTheSameAndGoesOn(t *testing.T) {
 
 	serve(t, dir, "--store", "files", "--data", "files")
 	must(t, dir, "submit", "noop", "--id", "next", "--wait", "--data", "files")
-	wantClean(t, dir, 1, "--archive", "--data", "files")
+	wantClean(t, dir, 1, "--with-archive", "--data", "files")
 	if r := run(t, dir, "copy", "--from", "files", "--to", "other"); r.code != 5 || !strings.Contains(r.err, "in use") {
 		t.Errorf("from a directory on which a node runs: code %d, %s", r.code, r.err)
 	}

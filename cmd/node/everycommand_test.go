@@ -68,7 +68,7 @@ var everyCommand = []commandLine{
 	{"wait long", 1, "", `enough`},
 	{"wait nobody", 3, "", `wait for nobody`},
 	{"retry right", 0, "", ""},
-	{"retry nobody", 3, "", `task nobody: no such task`},
+	{"retry nobody", 3, "", `: state of nobody: no such task`},
 	{"wait right", 0, "", ""},
 	{"delete long", 0, "", ""},
 	{"delete long", 3, "", `get --forgotten`},

@@ -35,7 +35,7 @@ func settingsFile(t *testing.T, text string) string {
 
 func TestSettings_FlagWinsOverVariableOverFileOverDefault(t *testing.T) {
 	t.Parallel()
-	file := settingsFile(t, "data: from-file\nlimit:\n  exec: 2\n")
+	file := settingsFile(t, "data: from-file\nconcurrency:\n  exec: 2\n")
 	for _, c := range []struct {
 		env, args []string
 		want      string
@@ -55,7 +55,7 @@ func TestSettings_FlagWinsOverVariableOverFileOverDefault(t *testing.T) {
 func TestSettings_ListsAndMapsReachTheNode(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
-	file := settingsFile(t, "exec-allow: [sh, date]\nlimit: {exec: 3}\nttl: 3s\nname: from-file\nslots: 7\n")
+	file := settingsFile(t, "exec-allow: [sh, date]\nconcurrency: {exec: 3}\nttl: 3s\nname: from-file\nslots: 7\n")
 	cmd := command(t.Context(), dir, "--config", file)
 	cmd.Env = append(cmd.Env, "TASKLEDGER_NAME=from-env", "TASKLEDGER_SHARDS=4")
 	n := start(t, cmd)

@@ -138,7 +138,7 @@ func newScene(t *testing.T, texts string) *scene {
 	if err := os.Mkdir(s.data, 0o700); err != nil {
 		t.Fatal(err)
 	}
-	s.secret = strings.TrimSpace(s.run("token", "new", "mapreduce", "--role", "submitter", "--prefix", "store:default"))
+	s.secret = strings.TrimSpace(s.run("token", "new", "mapreduce", "--role", "submitter", "--affinity-prefix", "store:default"))
 	front := s.start("Try", s.node, "serve", "--data", s.data, "--name", "front", "--shards", "1", "--owner=false", "--slots", "0",
 		"--api", "127.0.0.1:0", "--store-listen", "127.0.0.1:0", "--archive", "keep")
 	_, after, _ := strings.Cut(front.said, "\n  store ")

@@ -36,7 +36,7 @@ func startNode(ctx context.Context) (_ *node, err error) {
 	if err := os.Mkdir(data, 0o700); err != nil {
 		return nil, err
 	}
-	made, err := exec.CommandContext(ctx, program, "token", "new", "mapreduce", "--role", "submitter", "--prefix", "store:default", "--data", data).Output()
+	made, err := exec.CommandContext(ctx, program, "token", "new", "mapreduce", "--role", "submitter", "--affinity-prefix", "store:default", "--data", data).Output()
 	if err != nil {
 		return nil, fmt.Errorf("make a token: %w", err)
 	}

@@ -59,7 +59,7 @@ var guesses = []guess{
 	{`submit slep '{"duration":"1s"}'`, "sleep"},
 	{`submit sleep 1s`, `{"duration":`},
 	{`submit sleep`, `{"duration":`},
-	{`help me`, "submit"},
+	{`help me`, "taskledger --help"},
 	{`--hlep`, "--help"},
 }
 

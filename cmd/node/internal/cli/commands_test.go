@@ -55,7 +55,7 @@ func TestHelp_ShowsTheFlagsOfEachCommandBeforeThoseThatReachTheCluster(t *testin
 		first, behind, _ := strings.Cut(c.UsageString(), "\nTo reach the cluster:\n")
 		c.LocalFlags().VisitAll(func(f *pflag.Flag) {
 			_, reaches := f.Annotations[reaching]
-			line := regexp.MustCompile(`(?m)^(      |  -\w, )--` + f.Name + `( |$)`)
+			line := regexp.MustCompile(`(?m)^(      |  -\w, )--` + f.Name + `(\[| |$)`)
 			if !f.Hidden && (line.MatchString(first) == reaches || line.MatchString(behind) != reaches) {
 				t.Errorf("%q: --%s is among the wrong flags", path, f.Name)
 			}

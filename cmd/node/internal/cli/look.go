@@ -41,7 +41,7 @@ func (a *app) explainCommand() *cobra.Command {
 				continue
 			}
 			explained++
-			errs = append(errs, p.Row(e, e.Task, e.Why, substatus(e.Substatus), output.Time(e.Since), localDue(e.Text)))
+			errs = append(errs, p.Row(e, e.Task, e.Why, substatus(e.Substatus), output.Time(e.Since), localTimes(e.Text)))
 		}
 		if explained > 0 {
 			errs = append(errs, p.Flush())
@@ -50,17 +50,18 @@ func (a *app) explainCommand() *cobra.Command {
 	})
 }
 
-// due matches the time that an explanation names.
-var due = regexp.MustCompile(`due at (\S+Z)`)
+// namedTime matches a time that an explanation names itself; those in what users have written stay as they are.
+var namedTime = regexp.MustCompile(`(due at|ended by|the deadline,) ([0-9T:.-]+Z)`)
 
-// localDue writes the time that an explanation names as tables do, in local time.
-func localDue(text string) string {
-	return due.ReplaceAllStringFunc(text, func(match string) string {
-		at, err := time.Parse(time.RFC3339, strings.TrimPrefix(match, "due at "))
+// localTimes writes the times that an explanation names as tables do, in local time.
+func localTimes(text string) string {
+	return namedTime.ReplaceAllStringFunc(text, func(match string) string {
+		found := namedTime.FindStringSubmatch(match)
+		at, err := time.Parse(time.RFC3339, found[2])
 		if err != nil {
 			return match
 		}
-		return "due at " + output.Time(events.MillisOf(at))
+		return found[1] + " " + output.Time(events.MillisOf(at))
 	})
 }
 

@@ -133,7 +133,7 @@ func (a *app) operateTasks(ctx context.Context, client operations.Client, verb o
 
 // naming returns the error of a verb, which names the task once.
 func naming(verb operations.Verb, id string, err error) error {
-	if strings.HasPrefix(err.Error(), "task "+id+": ") {
+	if strings.HasPrefix(err.Error(), "task "+id+": ") || strings.HasPrefix(err.Error(), "state of "+id+": ") {
 		return err
 	}
 	return fmt.Errorf("%s %s: %w", verb, id, err)

@@ -15,7 +15,7 @@ import (
 )
 
 func TestParams_ReadNoMoreThanIsRefused(t *testing.T) {
-	_, err := (&app{}).params(t.Context(), "@/dev/zero")
+	_, err := (&app{}).params(t.Context(), "noop", "@/dev/zero")
 	if exitcode.Of(err) != exitcode.Usage || !strings.Contains(err.Error(), "parameters: more than 262144 bytes") {
 		t.Errorf("an endless file: %v", err)
 	}
@@ -49,7 +49,7 @@ func TestParams_SayWhereTheyAreNoJSON(t *testing.T) {
 		`2s`:                 `parameters: "2s" is no JSON; a string needs its quotes`,
 		``:                   `parameters: "" is no JSON; a string needs its quotes`,
 	} {
-		_, err := (&app{}).params(t.Context(), text)
+		_, err := (&app{}).params(t.Context(), "noop", text)
 		if exitcode.Of(err) != exitcode.Usage || err.Error() != want {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
@@ -63,7 +63,7 @@ func TestParams_ReadingEndsWithTheCommand(t *testing.T) {
 	interrupted, interrupt := context.WithCancel(t.Context())
 	interrupt()
 	a := &app{Program: Program{In: in}}
-	if _, err := a.params(interrupted, "-"); !errors.Is(err, context.Canceled) {
+	if _, err := a.params(interrupted, "noop", "-"); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted: %v", err)
 	}
 	a.access.timeout = time.Millisecond
@@ -72,14 +72,14 @@ func TestParams_ReadingEndsWithTheCommand(t *testing.T) {
 		t.Fatal(err)
 	}
 	for _, arg := range []string{"-", "@" + fifo} {
-		if _, err := a.params(t.Context(), arg); !errors.Is(err, exitcode.ErrTimeout) {
+		if _, err := a.params(t.Context(), "noop", arg); !errors.Is(err, exitcode.ErrTimeout) {
 			t.Errorf("%s after --timeout: %v", arg, err)
 		}
 	}
 	if writes, err := os.OpenFile(fifo, os.O_WRONLY, 0); err == nil { // lets the read go
 		writes.Close()
 	}
-	if text, err := a.params(interrupted, "1"); string(text) != "1" || err != nil {
+	if text, err := a.params(interrupted, "noop", "1"); string(text) != "1" || err != nil {
 		t.Errorf("what needs no reading: %s, %v", text, err)
 	}
 }

@@ -107,7 +107,7 @@ func TestServe_RefusesWhatTheEngineWouldBeforeItOpensACluster(t *testing.T) {
 		wantUsage(t, checked(t, append(where, "--sync-workers", "0", "--sync-root", ".")...), "--sync-root", "--sync-workers 0")
 		wantUsage(t, checked(t, append(where, "--sync-root", "no-such-directory")...), "--sync-root: ", "no-such-directory")
 		wantUsage(t, checked(t, append(where, "--sync-root", "serve.go")...), "--sync-root serve.go: want a directory")
-		for _, good := range [][]string{{"--ttl", "3s"}, {"--ttl", "1m"}, {"--concurrency", "noop=0"}, {"--sync-workers", "0"}, {"--sync-root", "."}, {"--limit", "exec=1", "--exec-allow", "date"}} {
+		for _, good := range [][]string{{"--ttl", "3s"}, {"--ttl", "1m"}, {"--concurrency", "noop=0"}, {"--sync-workers", "0"}, {"--sync-root", "."}, {"--concurrency", "exec=1", "--exec-allow", "date"}} {
 			if err := checked(t, append(where, good...)...); err != nil {
 				t.Errorf("%q: %v", good, err)
 			}

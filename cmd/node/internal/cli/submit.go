@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"taskledger/api/operations"
+	"taskledger/behaviors/builtin"
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/flags"
 	"taskledger/cmd/node/internal/input"
@@ -102,7 +103,7 @@ func (a *app) submitCommand() *cobra.Command {
 			}
 		}
 		if len(args) > 1 { // first: a person may type them, for longer than a cluster may take to answer
-			if params, err = a.params(cmd.Context(), args[1]); err != nil {
+			if params, err = a.params(cmd.Context(), args[0], args[1]); err != nil {
 				return err
 			}
 		}
@@ -257,8 +258,8 @@ func (o submitOptions) options(now time.Time) (task.SubmitOptions, error) {
 	return options, err
 }
 
-// params reads what the second argument stands for.
-func (a *app) params(ctx context.Context, arg string) (text []byte, err error) {
+// params reads the parameters of a task of a behavior from the argument that names or holds them.
+func (a *app) params(ctx context.Context, behavior, arg string) (text []byte, err error) {
 	switch file, isFile := strings.CutPrefix(arg, "@"); {
 	case arg == "-":
 		text, err = a.input(ctx, "parameters", "-", events.MaxPayloadBytes)
@@ -275,7 +276,11 @@ func (a *app) params(ctx context.Context, arg string) (text []byte, err error) {
 		return nil, &task.LimitError{Field: "parameters", Limit: events.MaxPayloadBytes, Got: int64(len(text))}
 	}
 	if err := checkJSON(text); err != nil {
-		return nil, &exitcode.UsageError{Problem: "parameters: " + err.Error()}
+		problem := "parameters: " + err.Error()
+		if sample := builtin.Sample(behavior); sample != "" {
+			problem += "; " + behavior + " takes such as " + sample
+		}
+		return nil, &exitcode.UsageError{Problem: problem}
 	}
 	return text, nil
 }

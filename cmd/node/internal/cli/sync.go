@@ -2,7 +2,6 @@ package cli
 
 import (
 	"context"
-	"time"
 
 	"github.com/spf13/cobra"
 
@@ -44,12 +43,4 @@ func (a *app) syncCommand() *cobra.Command {
 		},
 		Logs: &logcli.Terminal{Print: a.print, Err: a.Err, Sleep: sleep},
 	}).Command()
-}
-
-// sleep returns early when ctx ends.
-func sleep(ctx context.Context, d time.Duration) {
-	select {
-	case <-ctx.Done():
-	case <-time.After(d):
-	}
 }

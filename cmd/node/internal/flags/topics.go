@@ -19,7 +19,8 @@ func RefuseTopics(root *cobra.Command) {
 		case "help":
 			c.Args = func(_ *cobra.Command, args []string) error {
 				if _, rest, err := root.Find(args); err != nil || len(rest) > 0 {
-					return fmt.Errorf("there is no command %q", strings.Join(args, " "))
+					const say = "there is no command %q; all are listed by: %s --help"
+					return fmt.Errorf(say, strings.Join(args, " "), root.CommandPath())
 				}
 				return nil
 			}

@@ -103,7 +103,11 @@ may: viewer reads, submitter submits, operator changes tasks and pauses behavior
 			}
 			secret, made, err := token.New(args[0], r, prefix, behaviors, time.Now())
 			if err != nil {
-				return &exitcode.UsageError{Problem: err.Error()}
+				problem := err.Error()
+				if strings.HasPrefix(problem, "prefix ") {
+					problem = "--affinity-" + problem
+				}
+				return &exitcode.UsageError{Problem: problem}
 			}
 			if err := t.change(true, func(tokens []token.Token) ([]token.Token, error) { return append(tokens, made), nil }); err != nil {
 				return err
