@@ -49,7 +49,7 @@ func TestParams_SayWhereTheyAreNoJSON(t *testing.T) {
 		`2s`:                 `parameters: "2s" is no JSON; a string needs its quotes`,
 		``:                   `parameters: "" is no JSON; a string needs its quotes`,
 	} {
-		_, err := (&app{}).params(t.Context(), "noop", text)
+		_, err := (&app{}).params(t.Context(), "import", text)
 		if exitcode.Of(err) != exitcode.Usage || err.Error() != want {
 			t.Errorf("%s: %v, want %s", text, err, want)
 		}
