@@ -117,6 +117,7 @@ var everyCommand = []commandLine{
 	{"checkpoint --key auditor.key", 2, "", `unknown flag: --key: is --signing-key meant\?`},
 	{"checkpoint --signing-key no-such-key", 2, "", `--signing-key: read key: open no-such-key`},
 	{"health", 0, `^ready\n$`, ""},
+	{"health --nats-nkey nats.nk", 0, `^ready\n$`, ""}, // of the node that it asks
 	{"health --data nowhere", 4, "", `no node runs on nowhere`},
 	{"ui", 0, `/ui/login\?link=`, ""},
 	{"ui extra", 2, "", `ui: want no arguments, got "extra"`},

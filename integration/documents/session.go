@@ -13,6 +13,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"time"
 )
 
 // stopNodes is a line that stops the nodes of a session.
@@ -85,11 +86,24 @@ func (s *session) typesAll(lines []string) error {
 		if i+1 < len(lines) && strings.Contains(comment.FindString(lines[i+1]), elsewhere) {
 			do = s.begins
 		}
-		if err := do(line); err != nil {
+		err := do(line)
+		for began := time.Now(); unavailable(err) && time.Since(began) < starts; err = do(line) { // a person types later
+			time.Sleep(time.Second)
+		}
+		if err != nil {
 			return fmt.Errorf("%s: %w", line, err)
 		}
 	}
 	return s.awaits()
+}
+
+// starts bounds the time that a command takes to start which others are typed beside.
+const starts = 30 * time.Second
+
+// unavailable reports whether a command has ended with the exit code for what is not there yet.
+func unavailable(err error) bool {
+	failed, is := errors.AsType[*exec.ExitError](err)
+	return is && failed.ExitCode() == 4
 }
 
 // types runs a line of a guide. If the line makes a token, later lines find it in TOKEN, and as a header in the file AUTH.

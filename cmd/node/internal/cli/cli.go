@@ -95,7 +95,11 @@ func (a *app) root() *cobra.Command {
 			if data && len(a.access.addresses.Etcd) > 0 {
 				return &exitcode.UsageError{Problem: "--data: a variable or the file of settings names etcd, which would be asked instead: leave one of them out"}
 			}
-			if err := errors.Join(flags.NotEmpty(cmd.Flags()), a.access.check()); err != nil {
+			err := flags.NotEmpty(cmd.Flags())
+			if cmd.Name() != healthName { // it asks no servers, and is typed without the flags that name them
+				err = errors.Join(err, a.access.check())
+			}
+			if err != nil {
 				return err
 			}
 			if a.output != "table" && a.output != "json" {

@@ -9,9 +9,12 @@ import (
 	"taskledger/cmd/node/internal/health"
 )
 
+// healthName names the command that probes call.
+const healthName = "health"
+
 func (a *app) healthCommand() *cobra.Command {
 	c := &cobra.Command{
-		Use:   "health",
+		Use:   healthName,
 		Short: "Ask the node that these settings start whether it is ready",
 		Long: `Health is for the probes of containers and for scripts. It takes the flags, variables and file of settings of serve, and asks the
 node on this machine that they start: at --metrics, else at --api, else at the socket in --data. Exit code 0 means that the
