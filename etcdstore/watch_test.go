@@ -4,10 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"io"
 	"iter"
-	"net"
-	"sync"
 	"testing"
 	"time"
 
@@ -121,8 +118,9 @@ func TestStore_SurvivesLostConnections(t *testing.T) {
 	endpoint, raw := testcluster.StartEtcd(t)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
-	line := newProxy(t, endpoint)
-	far := openStore(t, etcdstore.Config{Endpoints: []string{line.address()}, RequestTimeout: time.Second})
+	link := testcluster.NewLink(t)
+	link.Lead(endpoint)
+	far := openStore(t, etcdstore.Config{Endpoints: []string{link.Address}, RequestTimeout: time.Second})
 	near := openStore(t, etcdstore.Config{Client: raw})
 	f := &fixture{T: t, ctx: ctx, faulty: near}
 	o := f.own()
@@ -137,7 +135,7 @@ func TestStore_SurvivesLostConnections(t *testing.T) {
 		t.Fatal(err)
 	}
 
-	line.cut()
+	link.Lead("")
 	head = f.append(o, head, "two")
 	session := f.join(near)
 	for { // it says that etcd is away, and goes on
@@ -146,7 +144,7 @@ func TestStore_SurvivesLostConnections(t *testing.T) {
 			t.Fatal("members ended")
 		}
 		if err != nil {
-			line.mend()
+			link.Lead(endpoint)
 			continue
 		}
 		if _, ok := m.Nodes[session.ID]; ok {
@@ -186,81 +184,4 @@ func TestStore_ClosedStoreFailsAtOnce(t *testing.T) {
 	if ctx.Err() != nil {
 		t.Error("waited for the deadline")
 	}
-}
-
-// proxy is a line to an endpoint that can be cut.
-type proxy struct {
-	listener net.Listener
-	endpoint string
-
-	mu    sync.Mutex
-	down  bool
-	conns []net.Conn
-}
-
-func newProxy(t *testing.T, endpoint string) *proxy {
-	t.Helper()
-	l, err := net.Listen("tcp", "127.0.0.1:0")
-	if err != nil {
-		t.Fatal(err)
-	}
-	p := &proxy{listener: l, endpoint: endpoint}
-	var running sync.WaitGroup
-	running.Go(func() { p.serve(&running) })
-	t.Cleanup(func() {
-		l.Close()
-		p.cut()
-		running.Wait()
-	})
-	return p
-}
-
-func (p *proxy) address() string { return p.listener.Addr().String() }
-
-func (p *proxy) serve(running *sync.WaitGroup) {
-	for {
-		in, err := p.listener.Accept()
-		if err != nil {
-			return
-		}
-		out, err := net.Dial("tcp", p.endpoint)
-		if err != nil || !p.admit(in, out) {
-			in.Close()
-			continue
-		}
-		for _, ends := range [][2]net.Conn{{in, out}, {out, in}} {
-			running.Go(func() {
-				io.Copy(ends[0], ends[1])
-				ends[0].Close()
-				ends[1].Close()
-			})
-		}
-	}
-}
-
-func (p *proxy) admit(in, out net.Conn) bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	if p.down {
-		out.Close()
-		return false
-	}
-	p.conns = append(p.conns, in, out)
-	return true
-}
-
-func (p *proxy) cut() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.down = true
-	for _, c := range p.conns {
-		c.Close()
-	}
-	p.conns = nil
-}
-
-func (p *proxy) mend() {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	p.down = false
 }

@@ -17,7 +17,7 @@ func machineError(t *testing.T, command, wrote string) error {
 }
 
 func TestEnded_TellsNoEndFromACrash(t *testing.T) {
-	const dump = "\n\ngoroutine 1 [running]:\nmain.main()\n\tprogram/main.go:25\n"
+	const dump = "\n\ngoroutine 1 [running]:\nmain.main()\n\tprogram.go:25\n"
 	for name, c := range map[string]struct {
 		err            error
 		broken, reason string // "" = an error of the harness
@@ -42,7 +42,7 @@ func TestEnded_TellsNoEndFromACrash(t *testing.T) {
 }
 
 func TestUnmade_IsWhatTheProgramSays(t *testing.T) {
-	text, err := os.ReadFile("../simulation/program/main.go")
+	text, err := os.ReadFile("../simulation/program.go")
 	if err != nil {
 		t.Fatal(err)
 	}

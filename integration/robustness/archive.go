@@ -9,10 +9,8 @@ import (
 
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/record"
 	"taskledger/store"
 )
 
@@ -22,7 +20,7 @@ const readAgain = 200 * time.Millisecond
 // archived reads the archive of every shard, again and again while it is away. One that cannot be read is damage; there must
 // be one once entries were trimmed.
 func archived(ctx context.Context, r *cluster.Cluster, archive store.ArchiveReader, trimmed bool) [][]history.Record {
-	all := make([][]history.Record, record.Shards)
+	all := make([][]history.Record, cluster.Shards)
 	for shard := range all {
 		for {
 			var err error
@@ -32,7 +30,7 @@ func archived(ctx context.Context, r *cluster.Cluster, archive store.ArchiveRead
 			}
 			lasting := errors.Is(err, events.ErrDamaged) || errors.Is(err, store.ErrTrimmed)
 			if !lasting {
-				clock.Sleep(ctx, readAgain)
+				cluster.Sleep(ctx, readAgain)
 			}
 			if lasting || ctx.Err() != nil {
 				r.Broken(check.Archived, "shard %d cannot be read after the faults: %v", shard, err)

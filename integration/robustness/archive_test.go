@@ -18,7 +18,6 @@ import (
 	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/fault"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/record"
 	"taskledger/store"
 )
 
@@ -53,7 +52,7 @@ func trimOf(number uint64, revision int64) *clientv3.Event {
 }
 
 func eventOf(kind mvccpb.Event_EventType, number uint64, revision int64) *clientv3.Event {
-	key := fmt.Sprintf("%sjournal/0/%016x", record.Prefix, number)
+	key := fmt.Sprintf("%sjournal/0/%016x", cluster.KeyPrefix, number)
 	return &clientv3.Event{Type: kind, Kv: &mvccpb.KeyValue{Key: []byte(key), ModRevision: revision}}
 }
 
@@ -120,7 +119,7 @@ func TestUnite_ShowsWhatIsNotThereOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 			defer cancel()
-			r := &cluster.Cluster{Keys: &record.Keys{}}
+			r := &cluster.Cluster{Keys: &cluster.Keys{}}
 			if row.written == nil {
 				row.written = entries
 			}
@@ -130,10 +129,10 @@ func TestUnite_ShowsWhatIsNotThereOnce(t *testing.T) {
 			for number := range row.trimmed {
 				r.Keys.Hear(clientv3.WatchResponse{Events: []*clientv3.Event{trimOf(number+1, 100+int64(number))}})
 			}
-			r.Keys.Hear(clientv3.WatchResponse{Events: []*clientv3.Event{{Kv: &mvccpb.KeyValue{Key: []byte(record.Mark), ModRevision: 200}}}})
-			held := history.Journals{Member: "etcd1", Entries: make([][]history.Record, record.Shards)}
+			r.Keys.Hear(clientv3.WatchResponse{Events: []*clientv3.Event{{Kv: &mvccpb.KeyValue{Key: []byte(cluster.MarkKey), ModRevision: 200}}}})
+			held := history.Journals{Member: "etcd1", Entries: make([][]history.Record, cluster.Shards)}
 			held.Entries[0] = row.held
-			h := &history.Run{Info: history.Info{Shards: record.Shards}}
+			h := &history.Run{Info: history.Info{Shards: cluster.Shards}}
 			if err := unite(ctx, r, &row.archive, h, []history.Journals{held}, 200); err != nil {
 				t.Fatal(err)
 			}
@@ -152,12 +151,12 @@ func TestUnite_ShowsWhatIsNotThereOnce(t *testing.T) {
 // What is written and archived after the revision of the record is none of it.
 func TestUnite_EndsWithTheRevision(t *testing.T) {
 	entries := chainOf(t, 4)
-	r := &cluster.Cluster{Keys: &record.Keys{}}
+	r := &cluster.Cluster{Keys: &cluster.Keys{}}
 	for _, e := range entries {
 		r.Keys.Hear(clientv3.WatchResponse{Events: []*clientv3.Event{putOf(e)}})
 	}
 	h := &history.Run{}
-	held := history.Journals{Member: "etcd1", Entries: make([][]history.Record, record.Shards)}
+	held := history.Journals{Member: "etcd1", Entries: make([][]history.Record, cluster.Shards)}
 	if err := unite(t.Context(), r, &fakeArchive{entries: entries}, h, []history.Journals{held}, entries[2].Revision); err != nil {
 		t.Fatal(err)
 	}

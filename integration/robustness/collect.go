@@ -14,10 +14,8 @@ import (
 
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/ledger"
 	"taskledger/store"
@@ -43,7 +41,7 @@ func collect(ctx context.Context, r *cluster.Cluster, h *history.Run) error {
 		}
 		h.Served = served(ctx, r)
 		settings := readSettings(ctx, r)
-		h.Info.Read = clock.Since(r.Begin)
+		h.Info.Read = history.Since(r.Begin)
 		revision, err := r.Mark(ctx)
 		if err != nil {
 			return err
@@ -77,7 +75,7 @@ func unite(ctx context.Context, r *cluster.Cluster, archive store.ArchiveReader,
 		for shard, kept := range archived(ctx, r, archive, all.Trimmed > 0) {
 			h.Info.Archived += len(kept)
 			for i := range held {
-				held[i].Entries[shard] = union(record.UpTo(kept, revision), held[i].Entries[shard])
+				held[i].Entries[shard] = union(cluster.EntriesUpTo(kept, revision), held[i].Entries[shard])
 			}
 		}
 	}
@@ -101,7 +99,7 @@ func served(ctx context.Context, r *cluster.Cluster) (all []history.Served) {
 	waiting := slices.Concat(r.Operations.Tasks(), cluster.RunsOfSchedules(ctx, r.Observer.Connection), cluster.Errands(ctx, r.Observer.Connection))
 	slices.Sort(waiting)
 	waiting = slices.Compact(waiting)
-	for until := time.Now().Add(archiveWithin); len(waiting) > 0; clock.Sleep(ctx, readAgain) {
+	for until := time.Now().Add(archiveWithin); len(waiting) > 0; cluster.Sleep(ctx, readAgain) {
 		last := !r.Archives() || time.Now().After(until) || ctx.Err() != nil
 		shown, left := shown(ctx, r, waiting, last)
 		all, waiting = append(all, shown...), left
@@ -151,7 +149,7 @@ func journals(ctx context.Context, r *cluster.Cluster, revision int64) ([]histor
 	all := make([]history.Journals, len(r.Members))
 	err := cluster.EachOf(r.Members, func(m *cluster.Member) error {
 		j := history.Journals{Member: m.Name}
-		for shard := range record.Shards {
+		for shard := range cluster.Shards {
 			records, err := journalAt(ctx, m, shard, revision)
 			if err != nil {
 				return fmt.Errorf("journal %d at %s: %w", shard, m.Name, err)
@@ -165,23 +163,23 @@ func journals(ctx context.Context, r *cluster.Cluster, revision int64) ([]histor
 }
 
 func journalAt(ctx context.Context, m *cluster.Member, shard int, revision int64) (records []history.Record, err error) {
-	journal := fmt.Sprintf("%sjournal/%d/", record.Prefix, shard)
+	journal := fmt.Sprintf("%sjournal/%d/", cluster.KeyPrefix, shard)
 	from, end := journal, clientv3.GetPrefixRangeEnd(journal)
 	for {
 		resp, err := m.Client.Get(ctx, from, clientv3.WithRange(end), clientv3.WithLimit(pageEntries), clientv3.WithRev(revision), clientv3.WithSerializable())
 		if err != nil && strings.Contains(err.Error(), "future revision") && ctx.Err() == nil { // the member lags behind
-			clock.Sleep(ctx, 50*time.Millisecond)
+			cluster.Sleep(ctx, 50*time.Millisecond)
 			continue
 		}
 		if err != nil {
 			return nil, err
 		}
 		for _, kv := range resp.Kvs {
-			key, err := history.KeyOf(strings.TrimPrefix(string(kv.Key), record.Prefix))
+			key, err := history.KeyOf(strings.TrimPrefix(string(kv.Key), cluster.KeyPrefix))
 			if err != nil {
 				return nil, err
 			}
-			records = append(records, record.RecordOf(key, kv))
+			records = append(records, cluster.RecordOf(key, kv))
 			from = string(kv.Key) + "\x00"
 		}
 		if !resp.More {
@@ -225,7 +223,7 @@ func verify(ctx context.Context, r *cluster.Cluster) (snapshots int) {
 		if compared || !sound {
 			return snapshots
 		}
-		if clock.Sleep(ctx, 100*time.Millisecond); ctx.Err() != nil {
+		if cluster.Sleep(ctx, 100*time.Millisecond); ctx.Err() != nil {
 			r.Broken(check.Served, "not every owner's state could be compared within %s", collectWithin)
 			return snapshots
 		}
@@ -337,16 +335,16 @@ func leftInEtcd(r *cluster.Cluster, h *history.Run) error {
 		if left.Leases = len(leases.Leases); left.Leases == 0 || time.Now().After(until) {
 			break
 		}
-		clock.Sleep(ctx, 100*time.Millisecond)
+		cluster.Sleep(ctx, 100*time.Millisecond)
 	}
-	keys, err := c.Get(ctx, record.Prefix, clientv3.WithPrefix())
+	keys, err := c.Get(ctx, cluster.KeyPrefix, clientv3.WithPrefix())
 	if err != nil {
 		return fmt.Errorf("keys that remain: %w", err)
 	}
 	may := senders(r, h)
 	for _, kv := range keys.Kvs {
 		path := string(kv.Key)
-		if key, err := history.KeyOf(strings.TrimPrefix(path, record.Prefix)); err != nil || !may.remain(key, kv.Value) {
+		if key, err := history.KeyOf(strings.TrimPrefix(path, cluster.KeyPrefix)); err != nil || !may.remain(key, kv.Value) {
 			left.Keys = append(left.Keys, path)
 		}
 	}
@@ -404,7 +402,7 @@ func senderOf(h *history.Run, source string) string {
 // remain reports whether a key is of those that outlive processes.
 func (d *dead) remain(key history.Key, value []byte) bool {
 	switch {
-	case d.asking && key.Shard == record.Shards && (key.Kind == "mailbox" || key.Kind == "answer"):
+	case d.asking && key.Shard == cluster.Shards && (key.Kind == "mailbox" || key.Kind == "answer"):
 		return true
 	case key.Kind == "mailbox" && history.IsSlot(value): // a late copy of what made it
 		return true
@@ -439,8 +437,8 @@ func nameTasks(ctx context.Context, r *cluster.Cluster) error {
 }
 
 // createdBy returns the ids of the tasks that requests with a key created.
-func createdBy(j history.Journals) map[record.Asked]string {
-	tasks := map[record.Asked]string{}
+func createdBy(j history.Journals) map[traffic.Asked]string {
+	tasks := map[traffic.Asked]string{}
 	for _, shard := range j.Entries {
 		for i := range shard {
 			e, err := events.Decode(shard[i].Data)
@@ -450,7 +448,7 @@ func createdBy(j history.Journals) map[record.Asked]string {
 			for j := range e.Events {
 				ev := &e.Events[j]
 				if b, made := ev.Body.(*events.Created); made && ev.RequestID != "" {
-					tasks[record.Asked{By: ev.Asker.Principal + " " + b.Behavior, Request: events.RequestKey(ev.RequestID)}] = string(ev.Task)
+					tasks[traffic.Asked{By: ev.Asker.Principal + " " + b.Behavior, Request: events.RequestKey(ev.RequestID)}] = string(ev.Task)
 				}
 			}
 		}

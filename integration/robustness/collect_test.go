@@ -7,14 +7,14 @@ import (
 
 	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/record"
+	"taskledger/integration/robustness/traffic"
 	"taskledger/internal/testcluster"
 )
 
 // A submit whose client did not live to tell the id of its task is found by its request.
 func TestOperations_NameWhatWasCreated(t *testing.T) {
 	h := journalOf(t, "drawn", "sender")
-	o := record.NewOperations()
+	o := traffic.NewOperations()
 	for _, op := range []history.Operation{
 		{Verb: history.Submit, By: "ada work", Request: "request", Answer: history.Unknown},
 		{Verb: history.Submit, By: "ada work", Request: "other", Answer: history.Unknown},
@@ -39,12 +39,12 @@ func TestOperations_NameWhatWasCreated(t *testing.T) {
 // The entry that created a task may have been trimmed since.
 func TestNameTasks_FindsWhatWasTrimmed(t *testing.T) {
 	_, etcd := testcluster.StartEtcd(t)
-	r := &cluster.Cluster{Servers: &cluster.Servers{Members: []*cluster.Member{{Client: etcd}}}, Keys: &record.Keys{}, Operations: record.NewOperations()}
+	r := &cluster.Cluster{Servers: &cluster.Servers{Members: []*cluster.Member{{Client: etcd}}}, Keys: &cluster.Keys{}, Operations: traffic.NewOperations()}
 	ctx, stop := context.WithCancel(t.Context())
 	defer r.Keys.Wait()
 	defer stop()
 	r.Keys.Start(ctx, 0, r.Observers())
-	const key = record.Prefix + "journal/0/0000000000000001"
+	const key = cluster.KeyPrefix + "journal/0/0000000000000001"
 	if _, err := etcd.Put(ctx, key, string(journalOf(t, "drawn", "sender").Members[0].Entries[0][0].Data)); err != nil {
 		t.Fatal(err)
 	}

@@ -12,12 +12,9 @@ import (
 	"go.uber.org/goleak"
 
 	"taskledger/integration/robustness/check"
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/fault"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/record"
-	"taskledger/integration/robustness/role"
 	"taskledger/integration/robustness/traffic"
 )
 
@@ -38,7 +35,7 @@ func makeHistory(ctx context.Context, s cluster.Settings) (h *history.Run, dir s
 	if err != nil {
 		return nil, "", fmt.Errorf("history of seed %d: %w", s.Seed, err)
 	}
-	h = &history.Run{Info: history.Info{Kind: "real", Seed: s.Seed, Command: s.Command, Versions: role.Versions(), Shards: record.Shards,
+	h = &history.Run{Info: history.Info{Kind: "real", Seed: s.Seed, Command: s.Command, Versions: cluster.Versions(), Shards: cluster.Shards,
 		TTLMs: cluster.TTL.Milliseconds(), BoundMs: r.Bound().Milliseconds(), Limits: r.Limits(), Planned: p.Names()}}
 	err = errors.Join(goThrough(ctx, r, h, p), ctx.Err())
 	if err != nil && !errors.Is(err, cluster.ErrIdle) {
@@ -57,14 +54,14 @@ func goThrough(ctx context.Context, r *cluster.Cluster, h *history.Run, p fault.
 		return fmt.Errorf("start: %w", err)
 	}
 	fault.Disturb(ctx, r, p)
-	h.Info.Healed = clock.Since(r.Begin)
+	h.Info.Healed = history.Since(r.Begin)
 	askAll(ctx, r)
 	if h.Info.Commands = r.EndTerminal(); h.Info.Commands == 0 && r.Terminal != nil {
 		r.Problem("no command that was typed was answered")
 	}
 	err := errors.Join(r.EndRequests(ctx), nameTasks(ctx, r), r.Settle(ctx))
 	awaitFutures(ctx, r)
-	h.Info.End, h.Info.EndWall = clock.Since(r.Begin), time.Now().UnixMilli()
+	h.Info.End, h.Info.EndWall = history.Since(r.Begin), time.Now().UnixMilli()
 	return errors.Join(err, collect(ctx, r, h))
 }
 
@@ -74,7 +71,7 @@ func askAll(ctx context.Context, r *cluster.Cluster) {
 	ctx, cancel := context.WithTimeout(ctx, cluster.EndWithin)
 	defer cancel()
 	var asking sync.WaitGroup
-	for shard := range record.Shards {
+	for shard := range cluster.Shards {
 		asking.Go(func() {
 			c := r.Clients[shard%len(r.Clients)]
 			request := traffic.Request{Verb: history.Submit, Task: taskOf(shard), Params: traffic.Params{Millis: 1}}
@@ -87,7 +84,7 @@ func askAll(ctx context.Context, r *cluster.Cluster) {
 					r.Problem("after the faults: %v", err)
 					return
 				}
-				clock.Sleep(ctx, 50*time.Millisecond)
+				cluster.Sleep(ctx, 50*time.Millisecond)
 			}
 		})
 	}
@@ -107,7 +104,7 @@ func awaitFutures(ctx context.Context, r *cluster.Cluster) {
 		if len(untold) == 0 {
 			return
 		}
-		clock.Sleep(ctx, 50*time.Millisecond)
+		cluster.Sleep(ctx, 50*time.Millisecond)
 	}
 }
 

@@ -36,11 +36,10 @@ import (
 	"taskledger/integration/robustness/fault"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/report"
-	"taskledger/integration/robustness/role"
 )
 
 func main() {
-	if isChild, code := role.Run(); isChild {
+	if isChild, code := cluster.RunRole(); isChild {
 		os.Exit(code)
 	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
@@ -311,9 +310,9 @@ func listFaults(out io.Writer) error {
 	return errors.Join(errs...)
 }
 
-// writeReport writes the page for people.
+// writeReport writes the report for people.
 func writeReport(dir string, h *history.Run, j *check.Judgement) error {
-	f, err := os.Create(filepath.Join(dir, "index.html"))
+	f, err := os.Create(filepath.Join(dir, "report.txt"))
 	if err != nil {
 		return err
 	}

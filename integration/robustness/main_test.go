@@ -6,11 +6,11 @@ import (
 
 	"go.uber.org/goleak"
 
-	"taskledger/integration/robustness/role"
+	"taskledger/integration/robustness/cluster"
 )
 
 func TestMain(m *testing.M) {
-	if isChild, code := role.Run(); isChild {
+	if isChild, code := cluster.RunRole(); isChild {
 		os.Exit(code)
 	}
 	goleak.VerifyTestMain(m)

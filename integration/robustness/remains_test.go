@@ -11,7 +11,6 @@ import (
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/role"
 )
 
 // journalOf returns the journal of a task that a sender submitted.
@@ -36,7 +35,7 @@ func journalOf(t *testing.T, task, sender string) *history.Run {
 
 // Only the mail of who could not clean up may remain.
 func TestRemain_ExcusesTheDeadAlone(t *testing.T) {
-	h := journalOf(t, role.Source("node1", 123)+"-1", "sender-1")
+	h := journalOf(t, cluster.Source("node1", 123)+"-1", "sender-1")
 	letter := []byte{0x92, 1, 0xc4, 1, 'x'}
 	for _, row := range []struct {
 		killed []string
@@ -105,7 +104,7 @@ func TestDamage_IsAViolation(t *testing.T) {
 // A process whose name nobody knows has the mail of one sender.
 func TestRemain_OneUnknownProcessExcusesOneSender(t *testing.T) {
 	r := &cluster.Cluster{Killed: []string{"node1-12"}}
-	may := senders(r, journalOf(t, role.Source("node1", 123)+"-1", "sender-1"))
+	may := senders(r, journalOf(t, cluster.Source("node1", 123)+"-1", "sender-1"))
 	for _, row := range []struct {
 		path string
 		want bool

@@ -14,10 +14,8 @@ import (
 	"time"
 
 	"taskledger/events"
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/traffic"
 )
 
@@ -168,7 +166,7 @@ func leaving(ctx context.Context, r *cluster.Cluster, round int, n *cluster.Node
 	if stays == n {
 		stays = r.Nodes[1]
 	}
-	even := func(owners [record.Shards]string) bool {
+	even := func(owners [cluster.Shards]string) bool {
 		mine, others := 0, 0
 		for _, o := range owners {
 			switch o {
@@ -178,34 +176,34 @@ func leaving(ctx context.Context, r *cluster.Cluster, round int, n *cluster.Node
 				others++
 			}
 		}
-		return mine > 0 && others > 0 && mine+others == record.Shards
+		return mine > 0 && others > 0 && mine+others == cluster.Shards
 	}
 	if err := awaitOwners(ctx, r, even); err != nil {
 		return last, err
 	}
-	if _, err := askShards(ctx, r, fmt.Sprint("before-", round), r.Random.Perm(record.Shards)...); err != nil { // both have something to do
+	if _, err := askShards(ctx, r, fmt.Sprint("before-", round), r.Random.Perm(cluster.Shards)...); err != nil { // both have something to do
 		return last, err
 	}
-	clock.Sleep(ctx, time.Duration(rand.New(rand.NewPCG(r.Random.Uint64(), 0)).Int64N(int64(time.Second))))
+	cluster.Sleep(ctx, time.Duration(rand.New(rand.NewPCG(r.Random.Uint64(), 0)).Int64N(int64(time.Second))))
 	if err := leave(ctx, r, n); err != nil {
 		return last, err
 	}
-	all := func(owners [record.Shards]string) bool {
+	all := func(owners [cluster.Shards]string) bool {
 		return !slices.ContainsFunc(owners[:], func(o string) bool { return o != stays.SessionID() })
 	}
 	if err := awaitOwners(ctx, r, all); err != nil {
 		return last, err
 	}
-	last, err = askShards(ctx, r, fmt.Sprint("after-", round), r.Random.IntN(record.Shards)) // alone: no other task gives slots back
+	last, err = askShards(ctx, r, fmt.Sprint("after-", round), r.Random.IntN(cluster.Shards)) // alone: no other task gives slots back
 	return last, errors.Join(err, back(ctx, r, n), awaitOwners(ctx, r, even))
 }
 
 // awaitOwners waits until the owners of the shards are so.
-func awaitOwners(ctx context.Context, r *cluster.Cluster, so func([record.Shards]string) bool) error {
+func awaitOwners(ctx context.Context, r *cluster.Cluster, so func([cluster.Shards]string) bool) error {
 	ctx, cancel := context.WithTimeout(ctx, evenWithin)
 	defer cancel()
 	for !so(r.Keys.Owners()) {
-		if clock.Sleep(ctx, 5*time.Millisecond); ctx.Err() != nil {
+		if cluster.Sleep(ctx, 5*time.Millisecond); ctx.Err() != nil {
 			return fmt.Errorf("the owners of the shards are %q: %w", r.Keys.Owners(), context.Cause(ctx))
 		}
 	}

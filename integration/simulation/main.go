@@ -1,3 +1,5 @@
+//go:build !faketime
+
 // Command simulation makes simulated histories and checks them against the invariants of the design.
 //
 //	go run ./integration/simulation run --histories 5000 --seed 1     5,000 seeds from 1 on

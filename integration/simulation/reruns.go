@@ -1,3 +1,5 @@
+//go:build !faketime
+
 package main
 
 import (

@@ -178,7 +178,8 @@ examples/completed   | github.com/nats-io/nats.go                        | a sub
 internal/wire/wiretest | internal/wire                             | hostile bytes for the tests of every decoder
 taskstore/taskstoretest | internal/repeat item store task taskstore                    | holds any task store to its promises, so it knows none
 taskstore/taskstoretest/model | events item task                       | a task store in memory, for tests: it knows no other
-internal/testcluster | ledger store store/membus filestore filestore/filejournal task item engine events etcdstore natsbus internal/wire github.com/klauspost/compress go.etcd.io/etcd go.uber.org/zap github.com/nats-io | real servers
+internal/link        |                                                  | a leaf: it carries the connections of tests
+internal/testcluster | internal/link ledger store store/membus filestore filestore/filejournal task item engine events etcdstore natsbus internal/wire github.com/klauspost/compress go.etcd.io/etcd go.uber.org/zap github.com/nats-io | real servers
 internal/behaviortest | events task                                     | runs behaviors without an engine
 internal/repeat      |                                                  | tells tests how often, and what they draw from
 internal/locktest    |                                                  | a leaf: it finds calls under a lock
@@ -191,34 +192,21 @@ integration/processes |                                               | tests of
 integration/collections |                                             | tests of collections over the API of several nodes
 integration/works      |                                             | tests of works on several nodes
 integration/streams    | github.com/nats-io/nats.go                  | tests of streams on several nodes
-integration/robustness/history | events item internal/wire           | a record of a run: anything may write one
-integration/robustness/worth   | integration/robustness/history     | whether a record shows anything
-integration/robustness/folds | events                                   | folds of records for the checkers: they share nothing with those of the product
-integration/robustness/itemcheck | events integration/robustness/folds integration/robustness/history item | judges what was told of task stores: it knows neither projection nor engine
-integration/robustness/check   | integration/robustness/folds integration/robustness/itemcheck events integration/robustness/history integration/robustness/worth github.com/anishathalye/porcupine | judges a record by a fold of its own: it knows neither projection nor engine
-integration/robustness/clock   | golang.org/x/sys                   | a leaf: the time of a run
-integration/robustness/link    |                                    | a leaf: it carries bytes
-integration/robustness/namespace | github.com/google/nftables golang.org/x/sys | a leaf: networks of the kernel, and the rules by which it loses packets
-integration/robustness/traffic | behaviors engine schedule store events task work work/segmentation integration/robustness/clock integration/robustness/history | what clients ask, and functions do
-integration/robustness/role    | internal/version store engine events etcdstore natsbus internal/faultstore integration/robustness/traffic integration/robustness/history go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak github.com/nats-io integration/robustness/clock integration/robustness/keepers item | a process of a run: a server, a node or a client
-integration/robustness/process | integration/robustness/clock integration/robustness/namespace integration/robustness/role | starts this program in a role and gives it orders
-integration/robustness/record | events integration/robustness/clock integration/robustness/history integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api | takes down what clients, functions and keys tell
-integration/robustness/cluster | task events integration/robustness/check integration/robustness/clock integration/robustness/history integration/robustness/link integration/robustness/namespace integration/robustness/process integration/robustness/record integration/robustness/role integration/robustness/traffic integration/robustness/worth go.etcd.io/etcd/client go.uber.org/zap | the processes of a run, and what they tell
-integration/robustness/fault   | internal/advertised cluster engine events integration/robustness/check integration/robustness/clock integration/robustness/cluster integration/robustness/history integration/robustness/link integration/robustness/namespace integration/robustness/process integration/robustness/record integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api github.com/nats-io/nats.go | what can be done to the processes of a run
-integration/robustness         | ledger store task events integration/robustness/check integration/robustness/clock integration/robustness/cluster integration/robustness/fault integration/robustness/history integration/robustness/record integration/robustness/report integration/robustness/role integration/robustness/traffic go.etcd.io/etcd/client go.uber.org/goleak | makes histories of real processes under faults, and judges them
+integration/robustness/history | events item internal/wire golang.org/x/sys | a record of a run, and its time: anything may write one
+integration/robustness/check/fold*.go | events | folds of records for the checkers: they share nothing with those of the product
+integration/robustness/check   | events item integration/robustness/history github.com/anishathalye/porcupine | judges a record by folds of its own: it knows neither projection nor engine
+integration/robustness/traffic | behaviors engine schedule store events item task taskstore work work/segmentation integration/robustness/history | what clients ask and functions do, and what came of it
+integration/robustness/cluster | internal/link internal/version internal/faultstore store engine task item events etcdstore natsbus integration/robustness/check integration/robustness/history integration/robustness/traffic go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak github.com/nats-io github.com/google/nftables golang.org/x/sys | the processes of a run, and the links between them
+integration/robustness/fault   | internal/advertised internal/link cluster engine events integration/robustness/check integration/robustness/cluster integration/robustness/history integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api github.com/nats-io/nats.go | what can be done to the processes of a run
 integration/robustness/report  | events integration/robustness/history integration/robustness/check | shows a record to people
-integration/simulation   | integration/simulation/build integration/simulation/machine integration/simulation/world integration/robustness/history integration/robustness/check | makes simulated histories and judges them
-integration/simulation/build   |                                      | runs the go command
-integration/simulation/machine | integration/robustness/history       | runs the program
-integration/simulation/program | integration/simulation/world         | the program that makes a history
-integration/simulation/record  | engine integration/robustness/history integration/robustness/keepers | a history in the making
-integration/robustness/keepers | engine item task taskstore integration/robustness/history integration/robustness/traffic | clients of task stores
-integration/simulation/work    | task events integration/robustness/history integration/robustness/traffic behaviors work work/feed work/feed/memfeed work/segmentation | what tasks of simulated histories do
-integration/simulation/world   | schedule ledger internal/version store store/memarchive engine task etcdstore events internal/modeletcd integration/robustness/history integration/robustness/traffic integration/robustness/keepers integration/simulation/record integration/simulation/work go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
+integration/robustness         | ledger store task events integration/robustness/check integration/robustness/cluster integration/robustness/fault integration/robustness/history integration/robustness/report integration/robustness/traffic go.etcd.io/etcd/client go.uber.org/goleak | makes histories of real processes under faults, and judges them
+integration/simulation         | integration/simulation/build integration/simulation/world integration/robustness/history integration/robustness/check | makes simulated histories and judges them
+integration/simulation/build   | integration/robustness/history       | compiles the simulated world with a patched runtime, and runs it
+integration/simulation/world   | schedule ledger internal/version store store/memarchive engine task behaviors work work/feed work/feed/memfeed work/segmentation etcdstore events internal/modeletcd integration/robustness/history integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
 integration/documents | github.com/nats-io/nats.go                     | does what documents say, also as another user: knows nothing of what is inside
 integration/upgrade  | behaviors/builtin engine task etcdstore natsbus | a node, built from sources of different releases
 integration/fronts   | api api/token integration/mutation/overlay events item projection/extension projection/items projection/journal projection/schedules projection/settings projection/works projection/steady schedule | says where the parts of a front stand, and lays a toy over the tree
-integration/mutation | integration/mutation/overlay integration/robustness/check integration/simulation/build integration/simulation/machine | breaks the code, runs tests, and looks for planted bugs with both harnesses
+integration/mutation | integration/mutation/overlay integration/robustness/check integration/simulation/build | breaks the code, runs tests, and looks for planted bugs with both harnesses
 integration/mutation/overlay |                                          | a leaf: builds edited sources
 integration/proof     |                                                  | notes what the long proof of a tree came to
 tests                | go.uber.org/goleak pgregory.net/rapid github.com/vmihailenco/msgpack go.etcd.io/etcd/client go.etcd.io/etcd/api | checkers, and the raw client that damages what is stored; none of it reaches a user's binary

@@ -2,6 +2,7 @@ package archtest
 
 import (
 	"fmt"
+	"path"
 	"slices"
 	"strings"
 )
@@ -15,7 +16,8 @@ type row struct {
 }
 
 // ParsePolicy reads a table of three columns separated by "|": the folder of a package, its allowed imports separated
-// by spaces, and the reason. A folder ending in "/..." stands for itself and those below it without a row of their own.
+// by spaces, and the reason. A folder ending in "/..." stands for itself and those below it without a row of their own. In place
+// of a folder a pattern of path.Match may stand that ends in ".go": those files have this row instead of their package's.
 // An allowed import names a folder of the module, with all below it if it ends in "/...", or a third-party path with
 // all below it. The row "tests" lists what every test file may import besides, in addition to all packages of the
 // module. Empty lines and lines that begin with "#" are skipped.
@@ -33,6 +35,16 @@ func ParsePolicy(table string) (*Policy, error) {
 		p.rows = append(p.rows, row{strings.TrimSpace(columns[0]), strings.TrimSpace(columns[2]), strings.Fields(columns[1])})
 	}
 	return p, nil
+}
+
+// of returns the row of a file: one of its own, else that of its package.
+func (p *Policy) of(f *file) *row {
+	for i := range p.rows {
+		if own, _ := path.Match(p.rows[i].pkg, f.path); own {
+			return &p.rows[i]
+		}
+	}
+	return p.row(f.dir)
 }
 
 // row returns the row of a package: its own, else the one with the longest "/..." above it.
@@ -55,7 +67,7 @@ func (p *Policy) row(pkg string) *row {
 func (s *Source) Imports(p *Policy) []string {
 	var found []string
 	for _, f := range s.files {
-		r := p.row(f.dir)
+		r := p.of(&f)
 		if r == nil {
 			found = append(found, fmt.Sprintf("%s: package %s has no row in the import policy", f.path, f.dir))
 			continue
@@ -77,7 +89,7 @@ func (s *Source) Unused(p *Policy) []string {
 	var found []string
 	for i := range p.rows {
 		r := &p.rows[i]
-		if r.pkg != "tests" && !slices.ContainsFunc(s.files, func(f file) bool { return p.row(f.dir) == r }) {
+		if r.pkg != "tests" && !slices.ContainsFunc(s.files, func(f file) bool { return p.of(&f) == r }) {
 			found = append(found, fmt.Sprintf("the import policy has a row for %s, and there is no such package", r.pkg))
 			continue
 		}
@@ -95,7 +107,7 @@ func (s *Source) Unused(p *Policy) []string {
 func (s *Source) needs(p *Policy, r *row, may string) bool {
 	for i := range s.files {
 		f := &s.files[i]
-		of := p.row(f.dir)
+		of := p.of(f)
 		if of != r && (r.pkg != "tests" || !f.test) {
 			continue
 		}

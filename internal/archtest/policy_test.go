@@ -31,7 +31,6 @@ var circles = archtest.Limits{
 	"integration/robustness/check":   4,
 	"integration/robustness/cluster": 6,
 	"integration/robustness/fault":   4,
-	"integration/robustness/role":    5,
 	"internal/modeletcd":             6,
 	"internal/testcluster":           6,
 	"projection":                     8,

@@ -41,6 +41,7 @@ low      |                             | leaf
 high     | low example.org/good        | on top
 cmd/...  | high                        | binaries
 ex/...   | ex/...                      | examples
+low/own*.go | example.org/good         | of their own
 tests    | example.org/check           | checkers
 `)
 	if err != nil {
@@ -48,6 +49,7 @@ tests    | example.org/check           | checkers
 	}
 	s := loadTree(t, map[string]string{
 		"low/a.go":             "package low\nimport (\n\"fmt\"\n\"net/http\"\n\"m/high\"\n)",
+		"low/owner.go":         "package low\nimport (\n\"example.org/good\"\n\"m/high\"\n)",
 		"low/b.go":             "package low\nimport _ \"example.org/good\"",
 		"low/b_test.go":        "package low\nimport (\n_ \"m/high\"\n_ \"example.org/check/deep\"\n_ \"example.org/good\"\n)",
 		"high/a.go":            "package high\nimport (\n\"m/low\"\n\"example.org/good/v2\"\n\"example.org/goodness\"\n\"m/low/below\"\n)",
@@ -67,6 +69,7 @@ tests    | example.org/check           | checkers
 		"low/a.go:5: low must not import m/high (leaf)",
 		"low/b.go:2: low must not import example.org/good (leaf)",
 		"low/b_test.go:5: low must not import example.org/good (leaf)",
+		"low/owner.go:4: low must not import m/high (of their own)",
 		"unknown/a.go: package unknown has no row",
 	)
 }
@@ -77,6 +80,8 @@ low      | gone                                   | leaf
 high     | low gone example.org/good example.org/goo example.org/own example.org/check | on top
 cmd/...  | high cmd/... low                       | binaries
 lost     |                                        | nothing
+low/z*.go | example.org/good                      | of their own
+low/lost*.go |                                    | nothing
 tests    | example.org/check example.org/checkers | checkers
 `)
 	if err != nil {
@@ -84,6 +89,7 @@ tests    | example.org/check example.org/checkers | checkers
 	}
 	s := loadTree(t, map[string]string{
 		"low/a.go":            "package low\nimport \"fmt\"",
+		"low/z.go":            "package low",
 		"low/a_test.go":       "package low\nimport (\n_ \"m/gone\"\n_ \"example.org/check\"\n)",
 		"high/a.go":           "package high\nimport (\n\"m/low\"\n\"example.org/good/v2\"\n\"m/gone/below\"\n)",
 		"high/a_test.go":      "package high\nimport (\n_ \"example.org/own\"\n_ \"example.org/check\"\n)",
@@ -97,8 +103,10 @@ tests    | example.org/check example.org/checkers | checkers
 		"high need not be allowed to import example.org/goo:",
 		"high need not be allowed to import gone:",
 		"low need not be allowed to import gone:",
+		"low/z*.go need not be allowed to import example.org/good:",
 		"tests need not be allowed to import example.org/checkers:",
 		"the import policy has a row for lost,",
+		"the import policy has a row for low/lost*.go,",
 	)
 }
 
@@ -133,6 +141,7 @@ func TestImports_ProjectsTableCatchesTheUsualTemptations(t *testing.T) {
 	for dir, bad := range map[string]string{
 		"events": "projection", "projection": "engine", "engine": "etcdstore", "behaviors": "natsbus", "etcdstore": "natsbus",
 		"natsbus": "etcdstore", "engine/embedded": "internal/testcluster", "cmd/node": "internal/faultstore",
+		"integration/robustness/check": "projection",
 	} {
 		s := loadTree(t, map[string]string{dir + "/a.go": "package a\nimport _ \"m/" + bad + "\""})
 		equal(t, s.Imports(p), dir+"/a.go:2: "+dir+" must not import m/"+bad)

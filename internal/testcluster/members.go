@@ -10,9 +10,11 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
+
+	"taskledger/internal/link"
 )
 
-// EtcdMembers is an etcd of several members in this process. Peers and clients reach each over lines whose addresses
+// EtcdMembers is an etcd of several members in this process. Peers and clients reach each over links whose addresses
 // stay the same when it is started again. Its methods must be called from the test's goroutine.
 type EtcdMembers struct {
 	Endpoints []string // of all members
@@ -23,7 +25,7 @@ type EtcdMembers struct {
 
 type etcdMember struct {
 	name, dir      string
-	peers, clients *line
+	peers, clients *link.Link
 	etcd           *embed.Etcd // nil while stopped
 }
 
@@ -32,7 +34,7 @@ func StartEtcdMembers(t testing.TB, n int) *EtcdMembers {
 	t.Helper()
 	e := &EtcdMembers{t: t}
 	for i := range n {
-		m := &etcdMember{name: fmt.Sprint("m", i), dir: t.TempDir(), peers: newLine(t), clients: newLine(t)}
+		m := &etcdMember{name: fmt.Sprint("m", i), dir: t.TempDir(), peers: NewLink(t), clients: NewLink(t)}
 		e.members = append(e.members, m)
 		e.Endpoints = append(e.Endpoints, m.clients.Address)
 	}
@@ -73,8 +75,8 @@ func (e *EtcdMembers) Stop(i int) {
 	if m.etcd == nil {
 		return
 	}
-	m.clients.lead("")
-	m.peers.lead("")
+	m.clients.Lead("")
+	m.peers.Lead("")
 	select {
 	case <-m.etcd.Server.ReadyNotify():
 	default:
@@ -92,10 +94,10 @@ func (e *EtcdMembers) Start(i int) {
 }
 
 // Hold keeps a member and its clients from hearing of each other, with their connections open, until Release.
-func (e *EtcdMembers) Hold(i int) { e.members[i].clients.hold() }
+func (e *EtcdMembers) Hold(i int) { e.members[i].clients.Hold(link.Forth, link.Back) }
 
 // Release ends a Hold; what was kept back arrives.
-func (e *EtcdMembers) Release(i int) { e.members[i].clients.release() }
+func (e *EtcdMembers) Release(i int) { e.members[i].clients.Clear() }
 
 func (e *EtcdMembers) launch(m *etcdMember) {
 	e.t.Helper()
@@ -114,8 +116,8 @@ func (e *EtcdMembers) launch(m *etcdMember) {
 		e.t.Fatalf("start etcd member %s: %v", m.name, err)
 	}
 	m.etcd = etcd
-	m.peers.lead(etcd.Peers[0].Addr().String())
-	m.clients.lead(etcd.Clients[0].Addr().String())
+	m.peers.Lead(etcd.Peers[0].Addr().String())
+	m.clients.Lead(etcd.Clients[0].Addr().String())
 }
 
 func (e *EtcdMembers) awaitReady(m *etcdMember) {

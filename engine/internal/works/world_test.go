@@ -10,7 +10,7 @@ import (
 	"taskledger/engine/internal/shard"
 	"taskledger/engine/internal/works"
 	"taskledger/events"
-	"taskledger/integration/robustness/folds"
+	"taskledger/integration/robustness/check"
 	"taskledger/internal/message"
 	"taskledger/projection"
 	fold "taskledger/projection/works"
@@ -43,9 +43,9 @@ type world struct {
 	members *store.Membership // nil = all read everything
 	mu      sync.Mutex        // of attempts, whose threads ask side by side
 
-	promises folds.Works // as the harnesses fold them
-	unread   bool        // a node was present that cannot read events of works
-	drops    bool        // journals are dropped: what they alone hold is not kept
+	promises check.WorkFold // as the harnesses fold them
+	unread   bool           // a node was present that cannot read events of works
+	drops    bool           // journals are dropped: what they alone hold is not kept
 }
 
 func newWorld(t tb) *world {

@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"taskledger/events"
-	"taskledger/integration/robustness/folds"
 	"taskledger/integration/robustness/history"
 )
 
@@ -183,7 +182,7 @@ func (c *checker) checkCommands(t *task) {
 
 // replaced reports whether the schedule of the task has cancelled it, or an owner that tends its work.
 func (t *task) replaced() bool {
-	return slices.ContainsFunc(t.steps, func(s step) bool { return s.replaced || s.tended && folds.Cancels(s.ev) })
+	return slices.ContainsFunc(t.steps, func(s step) bool { return s.replaced || s.tended && mayCancel(s.ev) })
 }
 
 // everDue reports whether the task was in one of the phases and due by a time.

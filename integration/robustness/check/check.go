@@ -12,7 +12,6 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/worth"
 )
 
 // Judgement holds the findings about a run.
@@ -58,7 +57,7 @@ func judgeWithin(run *history.Run, limit time.Duration) Judgement {
 		c.checkAll()
 	}
 	slices.SortStableFunc(c.found, func(a, b Violation) int { return cmp.Compare(rank(a), rank(b)) })
-	problems := slices.Concat(run.Info.Problems, worth.Worthless(run), c.unjudged)
+	problems := slices.Concat(run.Info.Problems, worthless(run), c.unjudged)
 	return Judgement{c.found, problems, c.seen()}
 }
 

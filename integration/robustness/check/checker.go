@@ -9,7 +9,6 @@ import (
 	"time"
 
 	"taskledger/events"
-	"taskledger/integration/robustness/folds"
 	"taskledger/integration/robustness/history"
 )
 
@@ -32,7 +31,7 @@ type checker struct {
 func newChecker(run *history.Run) *checker {
 	c := &checker{run: run, tasks: map[string]*task{}, schedules: map[string]*timetable{}, accused: map[string]bool{}}
 	for shard := range max(run.Info.Shards, 1) {
-		c.shards = append(c.shards, &journal{shard: shard, records: map[events.Record]*folds.Chain{}})
+		c.shards = append(c.shards, &journal{shard: shard, records: map[events.Record]*recordChain{}})
 	}
 	for i := range run.Operations {
 		if o := &run.Operations[i]; o.Verb.OfSchedule() {

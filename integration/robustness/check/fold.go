@@ -4,7 +4,6 @@ import (
 	"cmp"
 
 	"taskledger/events"
-	"taskledger/integration/robustness/folds"
 )
 
 // fold applies every event, and forgets finished tasks as the entries prescribe.
@@ -73,7 +72,7 @@ func (c *checker) apply(j *journal, f *finished, e *entry, ev *events.Event) {
 	c.leave(f, ev.Task, c.applyWork(j, t, ev))
 	t.steps[len(t.steps)-1].try = t.last().tries() + 1
 	of := cmp.Or(after.origin, before.origin, events.OriginOf(ev.Task))
-	givenUp := j.schedules.Task(ev, folds.Task{
+	givenUp := j.schedules.Task(ev, TaskState{
 		Life:  cmp.Or(after.life, before.life),
 		Final: after.final(),
 		Run:   of,

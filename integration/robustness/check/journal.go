@@ -1,20 +1,16 @@
 package check
 
-import (
-	"taskledger/events"
-	"taskledger/integration/robustness/folds"
-	"taskledger/integration/robustness/itemcheck"
-)
+import "taskledger/events"
 
 // journal is the decoded journal of one shard.
 type journal struct {
 	shard     int
 	entries   []*entry
 	broken    bool // it goes on, but makes no sense
-	records   map[events.Record]*folds.Chain
-	items     itemcheck.Shard
-	schedules folds.Schedules
-	works     folds.Works
+	records   map[events.Record]*recordChain
+	items     ItemJournal
+	schedules ScheduleFold
+	works     WorkFold
 }
 
 // last is the number of the last entry, 0 without one.

@@ -4,8 +4,6 @@ import (
 	"fmt"
 
 	"taskledger/events"
-	"taskledger/integration/robustness/folds"
-	"taskledger/integration/robustness/itemcheck"
 )
 
 // pausing is a change of what is paused.
@@ -34,7 +32,7 @@ func (c *checker) applyRecord(j *journal, f *finished, e *entry, ev *events.Even
 	}
 	at := j.records[of]
 	if at == nil {
-		at = &folds.Chain{}
+		at = &recordChain{}
 		j.records[of] = at
 	}
 	if at.Broken {
@@ -63,10 +61,10 @@ func (c *checker) changeRecord(j *journal, e *entry, ev *events.Event) string {
 		return j.items.Forgotten(b.Store, b.Last)
 	case *events.AcceptedLoss:
 		j.lose()
-		return folds.Lost(b.Entry-1, e.Number, b.Sound, j.hash(b.Entry-1))
+		return lossProblem(b.Entry-1, e.Number, b.Sound, j.hash(b.Entry-1))
 	case *events.Recovered:
 		j.lose()
-		return folds.Lost(b.Entry, e.Number, b.Sound, j.hash(b.Entry))
+		return lossProblem(b.Entry, e.Number, b.Sound, j.hash(b.Entry))
 	}
 	return "of a kind that is not judged"
 }
@@ -105,12 +103,12 @@ func (j *journal) hash(number uint64) (h events.Hash) {
 
 // checkItems holds what clients of task stores were told against journals that make sense.
 func (c *checker) checkItems() {
-	shards := make([]*itemcheck.Shard, len(c.shards))
+	shards := make([]*ItemJournal, len(c.shards))
 	for i, j := range c.shards {
 		j.items.Broken = j.broken
 		shards[i] = &j.items
 	}
-	for _, v := range itemcheck.Judge(c.run.Items, shards) {
+	for _, v := range JudgeItems(c.run.Items, shards) {
 		c.report(itemsTold, v.Shard, v.Entry, "%s", v.Text)
 	}
 }

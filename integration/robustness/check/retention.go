@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"taskledger/events"
-	"taskledger/integration/robustness/folds"
 )
 
 // finished are the tasks of a shard that have ended and are kept, those that have succeeded by behavior. At the end
@@ -17,7 +16,7 @@ type finished struct {
 	shelves map[string]*shelf
 	failed  []*task
 	held    []*task
-	clock   folds.Clock // of the shard
+	clock   foldClock // of the shard
 }
 
 // heldFor is the time that a task is held after it is over, or after the latest request that has joined it since.

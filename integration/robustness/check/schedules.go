@@ -11,7 +11,6 @@ import (
 	"github.com/anishathalye/porcupine"
 
 	"taskledger/events"
-	"taskledger/integration/robustness/folds"
 	"taskledger/integration/robustness/history"
 )
 
@@ -185,7 +184,7 @@ func (s *timetable) explains(o *history.Operation, at int) (claims, fits bool) {
 	if o.Answer == history.Absent {
 		return false, !is.There
 	}
-	seen := func(is folds.Schedule) bool { return call.Seen == 0 || is.There && is.Version == call.Seen }
+	seen := func(is ScheduleState) bool { return call.Seen == 0 || is.There && is.Version == call.Seen }
 	claims = at > 0 && s.marks[at-1].ev != nil && mayCause(o, s.marks[at-1].ev) && seen(s.after(at-1))
 	shared := o.Verb == history.RunSchedule && o.Joined // a run of the same key is, of whatever version
 	if !is.There || !seen(is) && !shared {
@@ -207,7 +206,7 @@ func (s *timetable) explains(o *history.Operation, at int) (claims, fits bool) {
 }
 
 // shows reports whether what an owner showed is a schedule as it was, but for its runs.
-func shows(told *history.ShownSchedule, name string, is folds.Schedule) bool {
+func shows(told *history.ShownSchedule, name string, is ScheduleState) bool {
 	return told.Name == name && is.There && told.Version == is.Version && told.Next == is.Next &&
 		told.Last == is.Last && told.Paused == is.Paused && told.Left == is.Left
 }
@@ -311,10 +310,10 @@ func (c *checker) checkUndecided(s *timetable) {
 }
 
 // due returns when the next tick of a schedule is due at the latest.
-func due(is folds.Schedule) events.Millis { return is.Next + is.Definition.Plan.Jitter }
+func due(is ScheduleState) events.Millis { return is.Next + is.Definition.Plan.Jitter }
 
 // decidable reports whether the next tick of a schedule can be decided once it is due.
-func decidable(is folds.Schedule) bool {
+func decidable(is ScheduleState) bool {
 	if !is.There || is.Paused || is.Next == 0 || is.Definition.Plan.Zone != "UTC" {
 		return false
 	}

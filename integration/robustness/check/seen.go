@@ -7,7 +7,6 @@ import (
 
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/itemcheck"
 )
 
 // Seen counts the rare things that histories held to be judged.
@@ -151,7 +150,7 @@ func (c *checker) seen() (s Seen) {
 	}
 	for i := range c.run.Items {
 		if o := &c.run.Items[i]; o.MaxClaims > 0 && o.Answer == history.OK && o.Update != nil && len(o.Update.Adds) == 1 &&
-			strings.HasSuffix(o.Update.Adds[0].Group, itemcheck.Failures) {
+			strings.HasSuffix(o.Update.Adds[0].Group, givenUpSuffix) {
 			s.GivenUp++
 		}
 	}

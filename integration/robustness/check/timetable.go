@@ -2,7 +2,6 @@ package check
 
 import (
 	"taskledger/events"
-	"taskledger/integration/robustness/folds"
 	"taskledger/integration/robustness/history"
 )
 
@@ -18,13 +17,13 @@ type timetable struct {
 type mark struct {
 	ev    *events.Event // nil for one of a run
 	entry uint64
-	state folds.Schedule
+	state ScheduleState
 }
 
 // after returns the schedule after so many marks.
-func (s *timetable) after(marks int) folds.Schedule {
+func (s *timetable) after(marks int) ScheduleState {
 	if marks == 0 {
-		return folds.Schedule{Left: -1}
+		return ScheduleState{Left: -1}
 	}
 	return s.marks[marks-1].state
 }

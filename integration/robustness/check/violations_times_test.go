@@ -8,7 +8,6 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/worth"
 )
 
 // delayed submits a task that asks for a delay, and gets another one.
@@ -204,11 +203,11 @@ func TestAll_AllowsWhatHasAReason(t *testing.T) {
 func worthy(t testing.TB) *history.Run {
 	b := newBuilder(t)
 	b.done("a")
-	for range worth.LeastAnswered {
+	for range check.LeastAnswered {
 		b.tell(history.Get, "a", "")
 	}
 	b.run.Info.Kind, b.run.Info.Planned = "real", []string{"kill"}
-	b.run.Faults = []history.Fault{{Kind: "kill", Target: "node1", From: b.tick(), Until: b.tick(), Proof: "gone", Round: 1, InFlight: worth.LeastInFlight}}
+	b.run.Faults = []history.Fault{{Kind: "kill", Target: "node1", From: b.tick(), Until: b.tick(), Proof: "gone", Round: 1, InFlight: check.LeastInFlight}}
 	return b.finish()
 }
 

@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 
 	"taskledger/events"
-	"taskledger/integration/robustness/folds"
 )
 
 // applyWork folds what an event says of a work, and of a task that works on one, and returns the workers that are kept
@@ -103,7 +102,7 @@ func (c *checker) count(j *journal, t *task) {
 }
 
 // checkWorks reports what works have not kept.
-func (c *checker) checkWorks(j *journal, problems []folds.WorkProblem, entry uint64) {
+func (c *checker) checkWorks(j *journal, problems []WorkProblem, entry uint64) {
 	for _, p := range problems {
 		c.accuse(legal, c.task(string(p.Task)), entry, "%s", p.Text)
 	}
@@ -114,11 +113,11 @@ func (c *checker) checkWorks(j *journal, problems []folds.WorkProblem, entry uin
 func (c *checker) checkChanges() {
 	type of struct {
 		task string
-		run  folds.PartOfRun
+		run  PartOfRun
 	}
 	changed := map[of]map[int64]bool{}
 	for _, change := range c.run.Changes {
-		key := of{change.Task, folds.PartOfRun{Run: change.Run, Partition: change.Partition}}
+		key := of{change.Task, PartOfRun{Run: change.Run, Partition: change.Partition}}
 		if changed[key] == nil {
 			changed[key] = map[int64]bool{}
 		}

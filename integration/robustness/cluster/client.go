@@ -5,21 +5,18 @@ import (
 	"fmt"
 
 	"taskledger/integration/robustness/check"
-	"taskledger/integration/robustness/process"
-	"taskledger/integration/robustness/record"
-	"taskledger/integration/robustness/role"
 	"taskledger/integration/robustness/traffic"
 )
 
 // Client is a process that makes requests, again and again.
 type Client struct {
-	role.Role
+	Role
 	Links
 
 	Claimed bool // by a fault
 	started int  // processes so far
-	Calls   *record.Calls
-	Process *process.Process // nil before the first
+	Calls   *traffic.Calls
+	Process *Process // nil before the first
 }
 
 // NewClient makes a client with ways of its own; it does not run yet.
@@ -28,8 +25,8 @@ func (r *Cluster) NewClient(i int) error {
 	if err != nil {
 		return err
 	}
-	r.Clients = append(r.Clients, &Client{Links: l, Role: role.Role{Kind: role.Client, Name: fmt.Sprint("client", i+1), Begin: r.Begin, Archive: r.Archives(),
-		Seed: r.Settings.Seed, Etcd: l.endpoints(), NATS: l.natsURL(), Shards: record.Shards, Pad: r.pad(), Few: r.crowded()}})
+	r.Clients = append(r.Clients, &Client{Links: l, Role: Role{Kind: roleClient, Name: fmt.Sprint("client", i+1), Begin: r.Begin, Archive: r.Archives(),
+		Seed: r.Settings.Seed, Etcd: l.endpoints(), NATS: l.natsURL(), Shards: Shards, Pad: r.pad(), Few: r.crowded()}})
 	return nil
 }
 
@@ -37,8 +34,8 @@ func (r *Cluster) NewClient(i int) error {
 func (r *Cluster) StartClient(ctx context.Context, c *Client) error {
 	c.started++
 	c.Source = fmt.Sprint(c.Name, ".", c.started)
-	calls := record.NewCalls(r.Operations)
-	p, err := process.Start(c.Role, nil, r.Dir, func(w role.Word) {
+	calls := traffic.NewCalls(r.Operations)
+	p, err := StartProcess(c.Role, nil, r.Dir, func(w Word) {
 		switch {
 		case w.Call != nil:
 			calls.Hear(w.Call)
@@ -58,13 +55,13 @@ func (r *Cluster) StartClient(ctx context.Context, c *Client) error {
 		return err
 	}
 	yes := true
-	_, err = p.Order(ctx, role.Order{Submit: &yes})
+	_, err = p.Order(ctx, Order{Submit: &yes})
 	return err
 }
 
 // Ask has the client make a request, and returns when it has.
 func (c *Client) Ask(ctx context.Context, r traffic.Request) error {
-	_, err := c.Process.Order(ctx, role.Order{Ask: &r})
+	_, err := c.Process.Order(ctx, Order{Ask: &r})
 	return err
 }
 

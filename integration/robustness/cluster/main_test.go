@@ -5,12 +5,10 @@ import (
 	"testing"
 
 	"go.uber.org/goleak"
-
-	"taskledger/integration/robustness/role"
 )
 
 func TestMain(m *testing.M) {
-	if isChild, code := role.Run(); isChild {
+	if isChild, code := RunRole(); isChild {
 		os.Exit(code)
 	}
 	goleak.VerifyTestMain(m)

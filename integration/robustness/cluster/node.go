@@ -10,28 +10,25 @@ import (
 	"syscall"
 
 	"taskledger/integration/robustness/check"
-	"taskledger/integration/robustness/namespace"
-	"taskledger/integration/robustness/process"
-	"taskledger/integration/robustness/record"
-	"taskledger/integration/robustness/role"
+	"taskledger/integration/robustness/traffic"
 )
 
 // Node is a process that runs tasks, again and again.
 type Node struct {
-	role.Role
+	Role
 	Links
 
-	Calls   *record.Calls
+	Calls   *traffic.Calls
 	Claimed bool // by a fault
 
 	mu       sync.Mutex
-	process  *process.Process // nil before the first
+	process  *Process // nil before the first
 	session  string
-	standing []*role.Order // that every process of the node is given when it is ready
+	standing []*Order // that every process of the node is given when it is ready
 }
 
 // Running is the present process, or the last one; nil before the first.
-func (n *Node) Running() *process.Process {
+func (n *Node) Running() *Process {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return n.process
@@ -53,9 +50,9 @@ func (n *Node) Joined(session string) {
 
 // StartNode starts the process of a node, and does not wait until it is ready.
 func (r *Cluster) StartNode(n *Node) error {
-	n.Calls = record.NewCalls(r.Operations)
+	n.Calls = traffic.NewCalls(r.Operations)
 	calls := n.Calls
-	p, err := process.Start(n.Role, n.In, r.Dir, func(w role.Word) {
+	p, err := StartProcess(n.Role, n.In, r.Dir, func(w Word) {
 		switch {
 		case w.Session != "":
 			n.Joined(w.Session)
@@ -84,7 +81,7 @@ func (r *Cluster) StartNode(n *Node) error {
 var ErrIdle = errors.New("a process does not serve")
 
 // awaitServing waits until a process serves.
-func (r *Cluster) awaitServing(ctx context.Context, p *process.Process) error {
+func (r *Cluster) awaitServing(ctx context.Context, p *Process) error {
 	ready, cancel := context.WithTimeout(ctx, StartWithin)
 	defer cancel()
 	if _, err := p.Await(ready); err != nil {
@@ -102,7 +99,7 @@ func (r *Cluster) awaitNode(ctx context.Context, n *Node) error {
 		return err
 	}
 	submit := !r.Settings.Silent
-	_, err := n.Running().Order(ctx, role.Order{Submit: &submit})
+	_, err := n.Running().Order(ctx, Order{Submit: &submit})
 	for _, o := range n.stands() {
 		_, failed := n.Running().Order(ctx, *o)
 		err = errors.Join(err, failed)
@@ -110,14 +107,14 @@ func (r *Cluster) awaitNode(ctx context.Context, n *Node) error {
 	return err
 }
 
-func (n *Node) stands() []*role.Order {
+func (n *Node) stands() []*Order {
 	n.mu.Lock()
 	defer n.mu.Unlock()
 	return slices.Clone(n.standing)
 }
 
 // Stand gives the process of a node, and every later one until it is withdrawn, an order.
-func (n *Node) Stand(ctx context.Context, o *role.Order) error {
+func (n *Node) Stand(ctx context.Context, o *Order) error {
 	n.mu.Lock()
 	n.standing = append(n.standing, o)
 	n.mu.Unlock()
@@ -126,9 +123,9 @@ func (n *Node) Stand(ctx context.Context, o *role.Order) error {
 }
 
 // Withdraw ends a standing order by another one, and returns the count that is told of it.
-func (n *Node) Withdraw(ctx context.Context, o *role.Order, end role.Order) (int64, error) {
+func (n *Node) Withdraw(ctx context.Context, o *Order, end Order) (int64, error) {
 	n.mu.Lock()
-	n.standing = slices.DeleteFunc(n.standing, func(other *role.Order) bool { return other == o })
+	n.standing = slices.DeleteFunc(n.standing, func(other *Order) bool { return other == o })
 	n.mu.Unlock()
 	count, err := n.Running().Order(ctx, end)
 	return count, UnlessReplaced(err)
@@ -136,7 +133,7 @@ func (n *Node) Withdraw(ctx context.Context, o *role.Order, end role.Order) (int
 
 // UnlessReplaced leaves out that a process ends, or has ended: another fault replaces it.
 func UnlessReplaced(err error) error {
-	if errors.Is(err, process.ErrEnded) || errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE) {
+	if errors.Is(err, ErrEnded) || errors.Is(err, os.ErrClosed) || errors.Is(err, syscall.EPIPE) {
 		return nil
 	}
 	return err
@@ -147,9 +144,9 @@ func (r *Cluster) InFlight() int { return r.Operations.InFlight(r.Executions.IsO
 
 // NewNode makes a node with ways of its own, in a namespace of its own where there can be one; it does not run yet.
 func (r *Cluster) NewNode(i int) (err error) {
-	var in *namespace.Namespace
-	if namespace.Cannot() == nil {
-		if in, err = namespace.New(); err != nil {
+	var in *Namespace
+	if CannotLosePackets() == nil {
+		if in, err = NewNamespace(); err != nil {
 			return err
 		}
 	}
@@ -158,8 +155,8 @@ func (r *Cluster) NewNode(i int) (err error) {
 		return errors.Join(err, in.Close())
 	}
 	name := fmt.Sprint("node", i+1)
-	r.Nodes = append(r.Nodes, &Node{Links: l, Role: role.Role{Kind: role.Node, Name: name, Begin: r.Begin, Seed: r.Settings.Seed + uint64(i),
-		Etcd: l.endpoints(), NATS: l.natsURL(), Shards: record.Shards, Slots: r.slotsOf(i), Few: r.crowded(), TTL: TTL, Archive: r.Archives(), FaultyStore: r.Needs.Has(NeedWrites),
+	r.Nodes = append(r.Nodes, &Node{Links: l, Role: Role{Kind: roleNode, Name: name, Begin: r.Begin, Seed: r.Settings.Seed + uint64(i),
+		Etcd: l.endpoints(), NATS: l.natsURL(), Shards: Shards, Slots: r.slotsOf(i), Few: r.crowded(), TTL: TTL, Archive: r.Archives(), FaultyStore: r.Needs.Has(NeedWrites),
 		Limits: r.Limits()}})
 	return nil
 }

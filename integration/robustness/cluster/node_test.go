@@ -4,9 +4,6 @@ import (
 	"context"
 	"testing"
 	"time"
-
-	"taskledger/integration/robustness/process"
-	"taskledger/integration/robustness/role"
 )
 
 // moment bounds what a process does at once on a busy machine.
@@ -14,7 +11,7 @@ const moment = 30 * time.Second
 
 // A node that is replaced while an order stands is given it, too; what is withdrawn is forgotten.
 func TestNode_KeepsStandingOrders(t *testing.T) {
-	p, err := process.Start(role.Role{Kind: role.NATS, Name: "nats"}, nil, t.TempDir(), func(role.Word) {})
+	p, err := StartProcess(Role{Kind: roleNATS, Name: "nats"}, nil, t.TempDir(), func(Word) {})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -24,14 +21,14 @@ func TestNode_KeepsStandingOrders(t *testing.T) {
 		t.Fatal(err, p.Kill())
 	}
 	n := &Node{process: p}
-	order := role.Order{Count: true}
+	order := Order{Count: true}
 	if err := n.Stand(t.Context(), &order); err != nil || len(n.stands()) != 1 {
 		t.Errorf("%d orders stand, %v", len(n.stands()), err)
 	}
 	if err := p.Stop(moment); err != nil {
 		t.Fatal(err)
 	}
-	if err := n.Stand(t.Context(), &role.Order{}); err != nil { // its next process will hear it
+	if err := n.Stand(t.Context(), &Order{}); err != nil { // its next process will hear it
 		t.Errorf("while it is replaced: %v", err)
 	}
 	if _, err := n.Withdraw(t.Context(), &order, order); err != nil || len(n.stands()) != 1 {

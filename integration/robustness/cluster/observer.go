@@ -9,8 +9,6 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/check"
-	"taskledger/integration/robustness/record"
-	"taskledger/integration/robustness/role"
 )
 
 // callWithin bounds a read of the observer.
@@ -18,7 +16,7 @@ const callWithin = 3 * time.Second
 
 // observer is a client of the engine in this process, that no fault touches: it reads what the others have made.
 type observer struct {
-	*role.Connection
+	*Connection
 	log *os.File
 }
 
@@ -32,7 +30,7 @@ func (r *Cluster) startObserver(ctx context.Context) error {
 		return err
 	}
 	r.Observer.log = log
-	r.Observer.Connection, err = role.Connect(ctx, role.Role{Name: "observer", Etcd: l.endpoints(), NATS: l.natsURL(), Shards: record.Shards, Archive: r.Archives()},
+	r.Observer.Connection, err = connect(ctx, Role{Name: "observer", Etcd: l.endpoints(), NATS: l.natsURL(), Shards: Shards, Archive: r.Archives()},
 		slog.New(slog.NewTextHandler(log, nil)), func(err error) { r.Broken(check.Clean, "a client in the driver ended by itself: %v", err) })
 	return err
 }

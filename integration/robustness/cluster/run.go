@@ -19,12 +19,8 @@ import (
 
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/record"
-	"taskledger/integration/robustness/role"
 	"taskledger/integration/robustness/traffic"
-	"taskledger/integration/robustness/worth"
 	"taskledger/task"
 )
 
@@ -79,9 +75,9 @@ type Cluster struct {
 	Settings   Settings
 	Needs      Need // of its faults
 	Random     *rand.Rand
-	Keys       *record.Keys
-	Operations *record.Operations
-	Executions *record.Executions
+	Keys       *Keys
+	Operations *traffic.Operations
+	Executions *traffic.Executions
 	Nodes      []*Node
 	Clients    []*Client
 	Terminal   *Terminal // nil where nobody types
@@ -101,8 +97,8 @@ const DataDir = "data"
 
 // New prepares a run that draws from random. Its directory must not be there yet.
 func New(s Settings, needs Need, random *rand.Rand) (*Cluster, error) {
-	r := &Cluster{Settings: s, Needs: needs, Random: random, Operations: record.NewOperations(), Executions: record.NewExecutions(), Aliens: map[int]bool{},
-		Keys: &record.Keys{}, Later: map[string]bool{}}
+	r := &Cluster{Settings: s, Needs: needs, Random: random, Operations: traffic.NewOperations(), Executions: traffic.NewExecutions(), Aliens: map[int]bool{},
+		Keys: &Keys{}, Later: map[string]bool{}}
 	dir := filepath.Join(s.Out, fmt.Sprint("seed-", s.Seed))
 	if err := os.MkdirAll(s.Out, 0o700); err != nil {
 		return nil, err
@@ -110,7 +106,7 @@ func New(s Settings, needs Need, random *rand.Rand) (*Cluster, error) {
 	if err := os.Mkdir(dir, 0o700); err != nil { // servers would go on with what an earlier history has left
 		return nil, err
 	}
-	r.Servers = &Servers{Dir: dir, Data: filepath.Join(dir, DataDir), Begin: clock.Now()}
+	r.Servers = &Servers{Dir: dir, Data: filepath.Join(dir, DataDir), Begin: history.Now()}
 	return r, nil
 }
 
@@ -118,11 +114,11 @@ func New(s Settings, needs Need, random *rand.Rand) (*Cluster, error) {
 func (r *Cluster) EndRequests(ctx context.Context) error {
 	no := false
 	err := EachOf(r.Clients, func(c *Client) error {
-		_, err := c.Process.Order(ctx, role.Order{Submit: &no})
+		_, err := c.Process.Order(ctx, Order{Submit: &no})
 		return UnlessReplaced(err)
 	})
 	return errors.Join(err, EachOf(r.Nodes, func(n *Node) error {
-		_, err := n.Running().Order(ctx, role.Order{Submit: &no})
+		_, err := n.Running().Order(ctx, Order{Submit: &no})
 		return UnlessReplaced(err)
 	}))
 }
@@ -239,7 +235,7 @@ func (r *Cluster) WarmUp(ctx context.Context) {
 	ctx, cancel := context.WithTimeout(ctx, warmWithin)
 	defer cancel()
 	before, added := r.Operations.Answered(), time.Now()
-	for r.Operations.Answered()-before < worth.LeastAnswered || r.InFlight() < enoughInFlight {
+	for r.Operations.Answered()-before < check.LeastAnswered || r.InFlight() < enoughInFlight {
 		if len(r.Clients) > 0 && time.Since(added) > addedFor {
 			added = time.Now()
 			for range enoughInFlight - r.InFlight() {
@@ -249,7 +245,7 @@ func (r *Cluster) WarmUp(ctx context.Context) {
 				}
 			}
 		}
-		if clock.Sleep(ctx, 20*time.Millisecond); ctx.Err() != nil {
+		if Sleep(ctx, 20*time.Millisecond); ctx.Err() != nil {
 			return // the checkers find that there was too little
 		}
 	}
@@ -258,7 +254,7 @@ func (r *Cluster) WarmUp(ctx context.Context) {
 // IDIn returns an id of a shard that begins so.
 func IDIn(prefix string, shard int) string {
 	for i := 0; ; i++ {
-		if id := fmt.Sprint(prefix, "-", i); events.TaskID(id).Shard(record.Shards) == shard {
+		if id := fmt.Sprint(prefix, "-", i); events.TaskID(id).Shard(Shards) == shard {
 			return id
 		}
 	}
@@ -311,7 +307,7 @@ func (r *Cluster) Settle(ctx context.Context) (err error) {
 			}
 		}
 		if waiting = left; len(waiting) > 0 {
-			clock.Sleep(ctx, 100*time.Millisecond)
+			Sleep(ctx, 100*time.Millisecond)
 		}
 	}
 	if err != nil {
@@ -361,12 +357,12 @@ func (r *Cluster) Look(ctx context.Context, ids []string, f func(id string, t *t
 func (r *Cluster) Mark(ctx context.Context) (int64, error) {
 	for {
 		ask, cancel := context.WithTimeout(ctx, RequestWithin)
-		resp, err := r.Members[0].Client.Put(ask, record.Mark, "")
+		resp, err := r.Members[0].Client.Put(ask, MarkKey, "")
 		cancel()
 		if err == nil {
 			return resp.Header.Revision, nil
 		}
-		if clock.Sleep(ctx, 100*time.Millisecond); ctx.Err() != nil {
+		if Sleep(ctx, 100*time.Millisecond); ctx.Err() != nil {
 			return 0, fmt.Errorf("etcd takes no writes at the end: %w", err)
 		}
 	}

@@ -4,9 +4,7 @@ import (
 	"context"
 	"time"
 
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/role"
 	"taskledger/integration/robustness/traffic"
 	"taskledger/task"
 )
@@ -22,9 +20,9 @@ const (
 // endSchedules has somebody delete all schedules, since they would go on for ever, and returns their runs that have
 // not ended.
 func endSchedules(
-	ctx context.Context, c *role.Connection, ask func(context.Context, traffic.Request) error,
+	ctx context.Context, c *Connection, ask func(context.Context, traffic.Request) error,
 ) (runs []string, err error) {
-	for ; ctx.Err() == nil; clock.Sleep(ctx, listAgain) {
+	for ; ctx.Err() == nil; Sleep(ctx, listAgain) {
 		look, cancel := context.WithTimeout(ctx, listWithin)
 		names, failed := traffic.ScheduleNames(look, c.Client)
 		cancel()
@@ -47,12 +45,12 @@ func endSchedules(
 }
 
 // RunsOfSchedules returns the runs of schedules that are listed.
-func RunsOfSchedules(ctx context.Context, c *role.Connection) (ids []string) {
+func RunsOfSchedules(ctx context.Context, c *Connection) (ids []string) {
 	return idsOf(list(ctx, c, runsOfSchedules))
 }
 
 // Errands returns the tasks of works and streams: those that somebody submitted, and those that were made for them.
-func Errands(ctx context.Context, c *role.Connection) (ids []string) {
+func Errands(ctx context.Context, c *Connection) (ids []string) {
 	for _, behavior := range []string{traffic.ErrandID, traffic.BrookID} {
 		ids = append(ids, idsOf(list(ctx, c, task.Filter{Behavior: behavior, Limit: listedRuns}))...)
 	}
@@ -70,8 +68,8 @@ func idsOf(all []task.Task) (ids []string) {
 var runsOfSchedules = task.Filter{AffinityPrefix: traffic.SchedulePrefix, Limit: listedRuns}
 
 // list lists tasks, again until every shard answers or ctx ends, which others tell.
-func list(ctx context.Context, c *role.Connection, which task.Filter) []task.Task {
-	for ; ctx.Err() == nil; clock.Sleep(ctx, listAgain) {
+func list(ctx context.Context, c *Connection, which task.Filter) []task.Task {
+	for ; ctx.Err() == nil; Sleep(ctx, listAgain) {
 		if all, err := listOnce(ctx, c, which); err == nil {
 			return all
 		}
@@ -79,7 +77,7 @@ func list(ctx context.Context, c *role.Connection, which task.Filter) []task.Tas
 	return nil
 }
 
-func listOnce(ctx context.Context, c *role.Connection, which task.Filter) (all []task.Task, err error) {
+func listOnce(ctx context.Context, c *Connection, which task.Filter) (all []task.Task, err error) {
 	ctx, cancel := context.WithTimeout(ctx, listWithin)
 	defer cancel()
 	for t, err := range c.List(ctx, which) {

@@ -14,11 +14,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"taskledger/integration/robustness/clock"
-	"taskledger/integration/robustness/link"
-	"taskledger/integration/robustness/namespace"
-	"taskledger/integration/robustness/process"
-	"taskledger/integration/robustness/role"
+	"taskledger/internal/link"
 )
 
 const (
@@ -32,8 +28,8 @@ const (
 
 // Links are the ways of one node or client to the servers. They are its own, so each can be cut alone.
 type Links struct {
-	In     *namespace.Namespace // where they begin
-	ToEtcd []*link.Link         // by member
+	In     *Namespace   // where they begin
+	ToEtcd []*link.Link // by member
 	ToNATS *link.Link
 }
 
@@ -42,20 +38,20 @@ func (l Links) All() []*link.Link { return append(slices.Clip(l.ToEtcd), l.ToNAT
 
 // Member is one of etcd.
 type Member struct {
-	role.Role
+	Role
 	ID       string // hexadecimal, as members greet each other
 	PeerLink *link.Link
 	Direct   *link.Link       // no fault touches it
 	Client   *clientv3.Client // by way of Direct
 	Listens  string           // where it listens now; "" while it is down
-	Process  *process.Process
+	Process  *Process
 }
 
 // NATSServer is NATS.
 type NATSServer struct {
-	role.Role
+	Role
 	Address string // "" while it is down
-	Process *process.Process
+	Process *Process
 }
 
 // Servers is the servers of a run, and the links to them.
@@ -88,7 +84,7 @@ func StartServers(ctx context.Context, c *Servers, members int, quota int64, nat
 	if err := EachOf(c.Members, func(m *Member) error { return c.StartMember(ctx, m) }); err != nil {
 		return err
 	}
-	c.NATS = &NATSServer{Role: role.Role{Kind: role.NATS, Name: "nats", Dir: filepath.Join(c.Data, "nats"), Begin: c.Begin}}
+	c.NATS = &NATSServer{Role: Role{Kind: roleNATS, Name: "nats", Dir: filepath.Join(c.Data, "nats"), Begin: c.Begin}}
 	if nats == NATSTight {
 		c.NATS.MaxPending = tightPending
 	}
@@ -112,7 +108,7 @@ const (
 const tightPending = 4 << 20
 
 func (c *Servers) newMember(name string, quota int64) (m *Member, err error) {
-	m = &Member{Role: role.Role{Kind: role.Etcd, Name: name, Dir: filepath.Join(c.Data, name), Begin: c.Begin, Quota: quota}}
+	m = &Member{Role: Role{Kind: roleEtcd, Name: name, Dir: filepath.Join(c.Data, name), Begin: c.Begin, Quota: quota}}
 	if err := os.MkdirAll(m.Dir, 0o700); err != nil {
 		return nil, err
 	}
@@ -132,7 +128,7 @@ func (c *Servers) newMember(name string, quota int64) (m *Member, err error) {
 func (c *Servers) StartMember(ctx context.Context, m *Member) error {
 	ctx, cancel := context.WithTimeout(ctx, StartWithin)
 	defer cancel()
-	p, err := process.Start(m.Role, nil, c.Dir, func(role.Word) {})
+	p, err := StartProcess(m.Role, nil, c.Dir, func(Word) {})
 	if err != nil {
 		return err
 	}
@@ -162,7 +158,7 @@ func (c *Servers) lead(m *Member) {
 }
 
 // Down ends a member by end, and has nothing lead to it any more.
-func (c *Servers) Down(m *Member, end func(*process.Process) error) error {
+func (c *Servers) Down(m *Member, end func(*Process) error) error {
 	err := end(m.Process)
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -176,7 +172,7 @@ func (c *Servers) Down(m *Member, end func(*process.Process) error) error {
 func (c *Servers) StartNATS(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, StartWithin)
 	defer cancel()
-	p, err := process.Start(c.NATS.Role, nil, c.Dir, func(role.Word) {})
+	p, err := StartProcess(c.NATS.Role, nil, c.Dir, func(Word) {})
 	if err != nil {
 		return err
 	}
@@ -200,7 +196,7 @@ func (c *Servers) LeadNATS(address string) {
 }
 
 // newLink makes a link that begins in a namespace.
-func newLink(in *namespace.Namespace) (*link.Link, error) {
+func newLink(in *Namespace) (*link.Link, error) {
 	var listener net.Listener
 	err := in.Do(func() (err error) {
 		listener, err = net.Listen("tcp", "127.0.0.1:0")
@@ -213,7 +209,7 @@ func newLink(in *namespace.Namespace) (*link.Link, error) {
 }
 
 // NewLinks makes the ways of one more node or client, which begin in a namespace.
-func (c *Servers) NewLinks(in *namespace.Namespace) (Links, error) {
+func (c *Servers) NewLinks(in *Namespace) (Links, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	l := Links{In: in}
@@ -254,7 +250,7 @@ func (c *Servers) Leader(ctx context.Context) (*Member, error) {
 				return m, nil
 			}
 		}
-		if clock.Sleep(ctx, 100*time.Millisecond); ctx.Err() != nil {
+		if Sleep(ctx, 100*time.Millisecond); ctx.Err() != nil {
 			return nil, fmt.Errorf("no leader of etcd: %w", context.Cause(ctx))
 		}
 	}

@@ -5,7 +5,6 @@ import (
 	"errors"
 	"testing"
 
-	"taskledger/integration/robustness/role"
 	"taskledger/natsbus"
 	"taskledger/store"
 	"taskledger/store/archivetest"
@@ -15,7 +14,7 @@ import (
 func TestNATS_KeepsTheArchive(t *testing.T) {
 	ctx, cancel := context.WithTimeout(t.Context(), moment)
 	defer cancel()
-	c := &Servers{Dir: t.TempDir(), NATS: &NATSServer{Role: role.Role{Kind: role.NATS, Name: "nats", Dir: t.TempDir()}}}
+	c := &Servers{Dir: t.TempDir(), NATS: &NATSServer{Role: Role{Kind: roleNATS, Name: "nats", Dir: t.TempDir()}}}
 	entries := archivetest.Entries(t, 0, 1, 3)
 	for _, begin := range []bool{true, false} {
 		if err := c.StartNATS(ctx); err != nil {
@@ -26,7 +25,7 @@ func TestNATS_KeepsTheArchive(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		archive, err := role.Archive(bus)
+		archive, err := archiveOf(bus)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -19,10 +19,7 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/check"
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/record"
-	"taskledger/integration/robustness/role"
 	"taskledger/integration/robustness/traffic"
 )
 
@@ -54,7 +51,7 @@ func BuildProgram(ctx context.Context, dir string) (path string, err error) {
 type Terminal struct {
 	Links
 	program string
-	calls   *record.Calls
+	calls   *traffic.Calls
 	begun   int64 // of the run
 
 	mu       sync.Mutex
@@ -76,14 +73,14 @@ func (r *Cluster) startTerminal() error {
 	if err != nil {
 		return err
 	}
-	t := &Terminal{Links: l, program: r.Settings.Program, calls: record.NewCalls(r.Operations), begun: r.Begin}
+	t := &Terminal{Links: l, program: r.Settings.Program, calls: traffic.NewCalls(r.Operations), begun: r.Begin}
 	ctx, stop := context.WithCancel(context.Background())
 	t.stop = stop
 	for i := range terminals {
 		t.typing.Go(func() {
 			source := traffic.NewSource(fmt.Sprintf("typed-%c", 'a'+i), r.Settings.Seed)
 			source.Few = true
-			for ; ctx.Err() == nil; clock.Sleep(ctx, source.Think(commandThinks)) {
+			for ; ctx.Err() == nil; Sleep(ctx, source.Think(commandThinks)) {
 				if t.hushed.Load() {
 					continue
 				}
@@ -169,7 +166,7 @@ func (t *Terminal) enter(ctx context.Context, who int, q traffic.Request) (broke
 type typed struct {
 	*Terminal
 	request traffic.Request
-	open    *role.Call // nil when all is answered that is recorded of it
+	open    *traffic.Call // nil when all is answered that is recorded of it
 	told    []reply
 	said    bytes.Buffer // beside its output
 }
@@ -185,7 +182,7 @@ type reply struct {
 
 // begin notes that a call begins. What get shows may be a moment behind: it is recorded when it is known.
 func (c *typed) begin(op history.Operation) {
-	c.open = &role.Call{Number: int(c.made.Add(1)), Operation: op}
+	c.open = &traffic.Call{Number: int(c.made.Add(1)), Operation: op}
 	if c.request.Named {
 		c.open.Request = fmt.Sprint("typed-", c.open.Number)
 	}
@@ -197,7 +194,7 @@ func (c *typed) begin(op history.Operation) {
 // end notes how the call under way has ended.
 func (c *typed) end(answer history.Answer) {
 	if c.open.Answer = answer; answer != history.Unknown {
-		c.open.Return = clock.Now() - c.begun
+		c.open.Return = history.Now() - c.begun
 	}
 	if answer == history.OK {
 		c.answered.Add(1)
@@ -363,7 +360,7 @@ func (c *typed) settle(code int) (broken string) {
 	if c.open != nil && code == codeInvalid && strings.Contains(c.said.String(), refusedByClock) {
 		answer, known = history.Refused, true
 		c.mu.Lock()
-		c.untimely = append(c.untimely, untimely{c.open.Call, clock.Now() - c.begun, c.said.String()})
+		c.untimely = append(c.untimely, untimely{c.open.Call, history.Now() - c.begun, c.said.String()})
 		c.mu.Unlock()
 	}
 	switch {
@@ -426,7 +423,7 @@ func (c *typed) read(code int, answer history.Answer) (broken string) {
 	default:
 		return ""
 	}
-	c.calls.Hear(&role.Call{Number: op.Number, Operation: op.Operation})
+	c.calls.Hear(&traffic.Call{Number: op.Number, Operation: op.Operation})
 	c.end(answer)
 	return ""
 }

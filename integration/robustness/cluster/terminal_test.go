@@ -13,11 +13,9 @@ import (
 	"time"
 
 	"taskledger/events"
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/link"
-	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/traffic"
+	"taskledger/internal/link"
 )
 
 // typeOne has a program that prints and ends as told carry out one command, and returns what is recorded of it.
@@ -29,8 +27,8 @@ func typeOne(t *testing.T, q traffic.Request, prints string, code int) (ops []hi
 // typeAt does so at a terminal; the program says something on its standard error, too.
 func typeAt(t *testing.T, at *Terminal, q traffic.Request, prints, says string, code int) (ops []history.Operation, broken string) {
 	t.Helper()
-	done := record.NewOperations()
-	at.Links, at.program, at.calls = Links{ToNATS: &link.Link{}}, script(t, prints, says, code), record.NewCalls(done)
+	done := traffic.NewOperations()
+	at.Links, at.program, at.calls = Links{ToNATS: &link.Link{}}, script(t, prints, says, code), traffic.NewCalls(done)
 	broken = at.enter(t.Context(), 1, q)
 	if at.calls.UnderWay() > 0 || len(done.Waited()) > 0 {
 		t.Error("a call is still under way")
@@ -52,8 +50,8 @@ func script(t *testing.T, prints, says string, code int) string {
 func TestTerminal_RecordsWhatIsPaused(t *testing.T) {
 	for code, want := range map[int]history.Answer{codeDone: history.OK, codeUnavailable: history.Unknown} {
 		for _, on := range []bool{true, false} {
-			done := record.NewOperations()
-			at := &Terminal{Links: Links{ToNATS: &link.Link{}}, program: script(t, "", "", code), calls: record.NewCalls(done)}
+			done := traffic.NewOperations()
+			at := &Terminal{Links: Links{ToNATS: &link.Link{}}, program: script(t, "", "", code), calls: traffic.NewCalls(done)}
 			err := at.SetPaused(t.Context(), on, "once", "a deployment")
 			ops := done.All()
 			if (err == nil) != (want == history.OK) || len(ops) != 1 {
@@ -94,8 +92,8 @@ func TestTerminal_TypesWhatTheProgramTakes(t *testing.T) {
 func TestTerminal_ACommandThatDoesNotBeginIsUnknown(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
-	done := record.NewOperations()
-	at := &Terminal{Links: Links{ToNATS: &link.Link{}}, program: "/bin/true", calls: record.NewCalls(done)}
+	done := traffic.NewOperations()
+	at := &Terminal{Links: Links{ToNATS: &link.Link{}}, program: "/bin/true", calls: traffic.NewCalls(done)}
 	broken := at.enter(ended, 1, traffic.Request{Verb: history.Cancel, Task: "a"})
 	if broken != "" || at.calls.UnderWay() > 0 || len(done.All()) != 1 || done.All()[0].Answer != history.Unknown {
 		t.Errorf("recorded %+v, %d under way, broken %q", done.All(), at.calls.UnderWay(), broken)
@@ -178,10 +176,10 @@ func TestTerminal_ARefusalByTheClockIsOneOnlyWhileAClockIsWrong(t *testing.T) {
 		{"another field", StepKind, 0, "taskledger: id: too long", history.Unknown, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := &Cluster{Servers: &Servers{Begin: clock.Now()}, Terminal: &Terminal{}}
+			r := &Cluster{Servers: &Servers{Begin: history.Now()}, Terminal: &Terminal{}}
 			r.Terminal.begun = r.Begin
 			ops, broken := typeAt(t, r.Terminal, traffic.Request{Verb: history.Cancel, Task: "a"}, "", c.says, codeInvalid)
-			until := clock.Since(r.Begin) - int64(c.ago)
+			until := history.Since(r.Begin) - int64(c.ago)
 			r.Faults = []history.Fault{{Kind: c.fault, From: until - int64(time.Hour), Until: until}}
 			r.judgeUntimely()
 			if damaged := broken != "" || len(r.Damage) > 0; len(ops) != 1 || ops[0].Answer != c.want || damaged != c.broken {

@@ -5,7 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/cluster"
 )
 
@@ -16,7 +15,7 @@ const callWait = 4 * time.Second
 func killClient(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	c := d.client
 	for until := time.Now().Add(callWait); c.Calls.UnderWay() == 0 && time.Now().Before(until) && ctx.Err() == nil; {
-		clock.Sleep(ctx, time.Millisecond)
+		cluster.Sleep(ctx, time.Millisecond)
 	}
 	target = c.Source
 	d.begins()
@@ -27,7 +26,7 @@ func killClient(ctx context.Context, r *cluster.Cluster, d disturbance) (target,
 	if asked, waits := c.Calls.End(); asked+waits > 0 {
 		proof = fmt.Sprintf("pid %d has ended with %d calls and %d waits under way: %v", c.Process.PID(), asked, waits, c.Process.Err())
 	}
-	clock.Sleep(ctx, d.duration)
+	cluster.Sleep(ctx, d.duration)
 	return target, proof, r.StartClient(ctx, c)
 }
 

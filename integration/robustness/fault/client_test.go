@@ -7,11 +7,8 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/record"
-	"taskledger/integration/robustness/role"
 	"taskledger/integration/robustness/traffic"
 )
 
@@ -36,7 +33,7 @@ func clientOf(t *testing.T) (*cluster.Cluster, *cluster.Client) {
 	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 	defer cancel()
 	dir := t.TempDir()
-	r := &cluster.Cluster{Servers: &cluster.Servers{Dir: dir, Data: dir, Begin: clock.Now()}, Operations: record.NewOperations(), Executions: record.NewExecutions()}
+	r := &cluster.Cluster{Servers: &cluster.Servers{Dir: dir, Data: dir, Begin: history.Now()}, Operations: traffic.NewOperations(), Executions: traffic.NewExecutions()}
 	t.Cleanup(func() {
 		for _, c := range r.Clients {
 			if err := c.Stop(); err != nil {
@@ -94,7 +91,7 @@ func TestFault_ClientPauseProvesThatItStoodStill(t *testing.T) {
 		t.Errorf("it proves %q, %v", proof, err)
 	}
 	no := false
-	if _, err := c.Process.Order(t.Context(), role.Order{Submit: &no}); err != nil || c.Calls.UnderWay() != 0 {
+	if _, err := c.Process.Order(t.Context(), cluster.Order{Submit: &no}); err != nil || c.Calls.UnderWay() != 0 {
 		t.Errorf("after the pause %d calls are under way, %v", c.Calls.UnderWay(), err)
 	}
 	if err := c.Ask(t.Context(), traffic.Request{Verb: history.Submit, Task: "asked"}); err != nil {

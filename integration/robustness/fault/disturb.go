@@ -8,7 +8,6 @@ import (
 	"sync"
 	"time"
 
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
 )
@@ -23,7 +22,7 @@ func Disturb(ctx context.Context, r *cluster.Cluster, p Plan) {
 	end := time.Now().Add(r.Settings.Duration)
 	for i := 0; ctx.Err() == nil && (time.Now().Before(end) || i < len(p) && time.Now().Before(end.Add(PlanWithin))); i++ {
 		makeRound(ctx, r, i+1, p[i%len(p)])
-		clock.Sleep(ctx, calm)
+		cluster.Sleep(ctx, calm)
 		r.WarmUp(ctx)
 	}
 }
@@ -49,7 +48,7 @@ func makeRound(ctx context.Context, r *cluster.Cluster, number int, round []*Kin
 		}
 		after := time.Duration(i) * time.Duration(r.Random.Int64N(int64(calm)))
 		disturbances[i] = func() {
-			clock.Sleep(ctx, after)
+			cluster.Sleep(ctx, after)
 			made[i] = inflict(ctx, r, f, d)
 		}
 		again[i] = func() {
@@ -89,7 +88,7 @@ func freeClient(r *cluster.Cluster, random *rand.Rand) *cluster.Client {
 // claim draws a node that no other fault of the round has: to be killed, one with work, if any has.
 func claim(r *cluster.Cluster, f *Kind) *cluster.Node {
 	free := slices.DeleteFunc(slices.Clone(r.Nodes), func(n *cluster.Node) bool { return n.Claimed })
-	idle := func(n *cluster.Node) bool { return r.Executions.RunningOn(n.SessionID(), clock.Since(r.Begin)) == 0 }
+	idle := func(n *cluster.Node) bool { return r.Executions.RunningOn(n.SessionID(), history.Since(r.Begin)) == 0 }
 	if busy := slices.DeleteFunc(slices.Clone(free), idle); f.Name == history.KillKind && len(busy) > 0 {
 		free = busy
 	}
@@ -101,11 +100,11 @@ func claim(r *cluster.Cluster, f *Kind) *cluster.Node {
 // inflict makes one disturbance. A process that does not serve is damage, any other error a reason to reject.
 func inflict(ctx context.Context, r *cluster.Cluster, f *Kind, d disturbance) (h history.Fault) {
 	h = history.Fault{Kind: f.Name, Round: d.round}
-	d.begins = func() { h.From, h.InFlight = clock.Since(r.Begin), r.InFlight() }
+	d.begins = func() { h.From, h.InFlight = history.Since(r.Begin), r.InFlight() }
 	d.begins()
 	var err error
 	h.Target, h.Proof, err = f.inflict(ctx, r, d)
-	h.Until = clock.Since(r.Begin)
+	h.Until = history.Since(r.Begin)
 	if err != nil && !errors.Is(err, cluster.ErrIdle) {
 		r.Problem("fault %s of %s: %v", f.Name, h.Target, err)
 	}

@@ -12,13 +12,12 @@ import (
 
 	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/traffic"
 )
 
 // busy is a run with ten tasks in flight, in the first round.
 func busy() *cluster.Cluster {
-	r := &cluster.Cluster{Servers: &cluster.Servers{}, Operations: record.NewOperations(), Executions: record.NewExecutions()}
+	r := &cluster.Cluster{Servers: &cluster.Servers{}, Operations: traffic.NewOperations(), Executions: traffic.NewExecutions()}
 	for i := range 10 {
 		r.Operations.Add(history.Operation{Verb: history.Submit, Task: string(rune('a' + i)), Answer: history.OK})
 	}
@@ -209,7 +208,7 @@ func TestMeetLimits_AsksOfWhoJoinsWhatItAsksOfAll(t *testing.T) {
 		{"only who joins oversteps it", 2, 3, true, true},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			r := &cluster.Cluster{Servers: &cluster.Servers{}, Executions: record.NewExecutions(), Needs: limits.needs, Nodes: []*cluster.Node{joined("was"), joined("joins")}}
+			r := &cluster.Cluster{Servers: &cluster.Servers{}, Executions: traffic.NewExecutions(), Needs: limits.needs, Nodes: []*cluster.Node{joined("was"), joined("joins")}}
 			for session, attempts := range map[string]int{"was": c.was, "joins": c.joins} {
 				for i := range attempts {
 					r.Executions.Hear(&traffic.Report{Behavior: "again", Goes: true, Execution: history.Execution{Node: session, Begin: int64(i)}})

@@ -9,11 +9,8 @@ import (
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/cluster"
-	"taskledger/integration/robustness/link"
-	"taskledger/integration/robustness/process"
-	"taskledger/integration/robustness/record"
+	"taskledger/internal/link"
 )
 
 // killLeader ends the leader as a crash does, and starts it again after a while.
@@ -26,10 +23,10 @@ func killLeader(ctx context.Context, r *cluster.Cluster, d disturbance) (target,
 	if err != nil {
 		return m.Name, "", err
 	}
-	if err := r.Down(m, (*process.Process).Kill); err != nil {
+	if err := r.Down(m, (*cluster.Process).Kill); err != nil {
 		return m.Name, "", err
 	}
-	clock.Sleep(ctx, d.duration)
+	cluster.Sleep(ctx, d.duration)
 	if err := r.StartMember(ctx, m); err != nil {
 		return m.Name, "", err
 	}
@@ -78,10 +75,10 @@ func restartMember(ctx context.Context, r *cluster.Cluster, d disturbance) (targ
 		m = others[d.random.IntN(len(others))]
 	}
 	old := m.Process.PID()
-	if err := r.Down(m, func(p *process.Process) error { return p.Stop(cluster.StopWithin) }); err != nil {
+	if err := r.Down(m, func(p *cluster.Process) error { return p.Stop(cluster.StopWithin) }); err != nil {
 		return m.Name, "", err
 	}
-	clock.Sleep(ctx, d.duration)
+	cluster.Sleep(ctx, d.duration)
 	if err := r.StartMember(ctx, m); err != nil {
 		return m.Name, "", err
 	}
@@ -103,13 +100,13 @@ func loseMajority(ctx context.Context, r *cluster.Cluster, d disturbance) (targe
 	if len(rest) > 0 {
 		asked = rest[0]
 	}
-	if err := cluster.EachOf(lost, func(m *cluster.Member) error { return r.Down(m, (*process.Process).Kill) }); err != nil {
+	if err := cluster.EachOf(lost, func(m *cluster.Member) error { return r.Down(m, (*cluster.Process).Kill) }); err != nil {
 		return "etcd", "", err
 	}
 	if err := probe(ctx, asked); err != nil {
 		proof = fmt.Sprintf("without %d of %d members a linearizable read at %s fails: %v", len(lost), len(r.Members), asked.Name, err)
 	}
-	clock.Sleep(ctx, d.duration)
+	cluster.Sleep(ctx, d.duration)
 	return fmt.Sprint(len(lost), " members of etcd"), proof, cluster.EachOf(lost, func(m *cluster.Member) error { return r.StartMember(ctx, m) })
 }
 
@@ -117,7 +114,7 @@ func loseMajority(ctx context.Context, r *cluster.Cluster, d disturbance) (targe
 func probe(ctx context.Context, m *cluster.Member) error {
 	ctx, cancel := context.WithTimeout(ctx, time.Second)
 	defer cancel()
-	_, err := m.Client.Get(ctx, record.Mark)
+	_, err := m.Client.Get(ctx, cluster.MarkKey)
 	return err
 }
 
@@ -131,11 +128,11 @@ func isolateMember(ctx context.Context, r *cluster.Cluster, d disturbance) (targ
 			other.PeerLink.SetPeer(m.ID, way, held)
 		}
 	}
-	clock.Sleep(ctx, d.duration/2)
+	cluster.Sleep(ctx, d.duration/2)
 	if err := probe(ctx, m); err != nil && probe(ctx, r.Others(m)[0]) == nil { // not that the machine is slow
 		proof = fmt.Sprintf("a linearizable read at it fails: %v, one at another member does not", err)
 	}
-	clock.Sleep(ctx, d.duration/2)
+	cluster.Sleep(ctx, d.duration/2)
 	for _, other := range r.Members {
 		other.PeerLink.Clear()
 	}
@@ -148,7 +145,7 @@ const compactEvery = 150 * time.Millisecond
 // compact forgets all replaced values up to now, again and again, but for those that the record of keys has not seen.
 func compact(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	done, last := 0, int64(0)
-	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; clock.Sleep(ctx, compactEvery) {
+	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; cluster.Sleep(ctx, compactEvery) {
 		seen := r.Keys.Seen()
 		if seen == last {
 			continue
@@ -174,7 +171,7 @@ func transient(err error) bool { return errors.Is(err, context.DeadlineExceeded)
 // defragment defragments one member after another, again and again; each stands still meanwhile.
 func defragment(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	done, took := 0, time.Duration(0)
-	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; clock.Sleep(ctx, compactEvery) {
+	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; cluster.Sleep(ctx, compactEvery) {
 		began := time.Now()
 		if err := defragmentMember(ctx, r.Members[done%len(r.Members)]); err != nil {
 			return "etcd", "", err
@@ -192,8 +189,8 @@ func defragmentMember(ctx context.Context, m *cluster.Member) error {
 }
 
 const (
-	junk       = "junk/"               // keys outside the cluster
-	junkMark   = record.Watched + "-x" // tells the record of keys that the junk is gone
+	junk       = "junk/"                    // keys outside the cluster
+	junkMark   = cluster.WatchedKeys + "-x" // tells the record of keys that the junk is gone
 	junkBytes  = 1 << 20
 	fillWithin = 20 * time.Second
 )
@@ -211,7 +208,7 @@ func fillEtcd(ctx context.Context, r *cluster.Cluster, d disturbance) (target, p
 	if err == nil && len(alarms.Alarms) > 0 {
 		proof = fmt.Sprintf("etcd raised the alarm %s", alarms.Alarms[0].Alarm)
 	}
-	clock.Sleep(ctx, d.duration)
+	cluster.Sleep(ctx, d.duration)
 	return "etcd", proof, errors.Join(err, makeSpace(ctx, r))
 }
 

@@ -11,10 +11,8 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"taskledger/integration/robustness/check"
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/traffic"
 )
 
@@ -34,7 +32,7 @@ func until(ctx context.Context, within time.Duration, so func(ctx context.Contex
 	ctx, cancel := context.WithTimeout(ctx, within)
 	defer cancel()
 	for !so(ctx) {
-		if clock.Sleep(ctx, 20*time.Millisecond); ctx.Err() != nil {
+		if cluster.Sleep(ctx, 20*time.Millisecond); ctx.Err() != nil {
 			return time.Since(began), false
 		}
 	}
@@ -54,16 +52,16 @@ func problemOf(ctx context.Context, r *cluster.Cluster, shard int) string {
 
 // writeAlien stores something where the next entry of a shard belongs.
 func writeAlien(ctx context.Context, r *cluster.Cluster, shard int) (key string, err error) {
-	c, journal := r.Members[0].Client, fmt.Sprintf("%sjournal/%d/", record.Prefix, shard)
+	c, journal := r.Members[0].Client, fmt.Sprintf("%sjournal/%d/", cluster.KeyPrefix, shard)
 	for ctx.Err() == nil {
 		ask, cancel := context.WithTimeout(ctx, cluster.RequestWithin)
 		last, err := c.Get(ask, journal, clientv3.WithLastKey()...)
 		if err == nil && len(last.Kvs) > 0 {
 			var at history.Key
-			if at, err = history.KeyOf(strings.TrimPrefix(string(last.Kvs[0].Key), record.Prefix)); err == nil {
+			if at, err = history.KeyOf(strings.TrimPrefix(string(last.Kvs[0].Key), cluster.KeyPrefix)); err == nil {
 				key = fmt.Sprintf("%s%016x", journal, at.Number+1)
 				var put *clientv3.TxnResponse
-				put, err = c.Txn(ask).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).Then(clientv3.OpPut(key, record.Strange)).Commit()
+				put, err = c.Txn(ask).If(clientv3.Compare(clientv3.CreateRevision(key), "=", 0)).Then(clientv3.OpPut(key, cluster.Strange)).Commit()
 				if err == nil && put.Succeeded {
 					cancel()
 					return key, nil
@@ -86,7 +84,7 @@ func alienEntry(ctx context.Context, r *cluster.Cluster, d disturbance) (target,
 // besideAlien stores something where the next entry of a shard belongs, goes on with what happens meanwhile, and has a
 // command remove it. The shard must say what to do, and be served again then.
 func besideAlien(ctx context.Context, r *cluster.Cluster, d disturbance, meanwhile func(shard int) error) (target, proof string, err error) {
-	shard := d.random.IntN(record.Shards)
+	shard := d.random.IntN(cluster.Shards)
 	target = fmt.Sprint("shard ", shard)
 	key, err := writeAlien(ctx, r, shard)
 	if err != nil {
@@ -94,7 +92,7 @@ func besideAlien(ctx context.Context, r *cluster.Cluster, d disturbance, meanwhi
 	}
 	r.Aliens[shard] = true
 	defer func() { // whatever else went wrong: the history goes on
-		_, gone := r.Members[0].Client.Txn(context.WithoutCancel(ctx)).If(clientv3.Compare(clientv3.Value(key), "=", record.Strange)).Then(clientv3.OpDelete(key)).Commit()
+		_, gone := r.Members[0].Client.Txn(context.WithoutCancel(ctx)).If(clientv3.Compare(clientv3.Value(key), "=", cluster.Strange)).Then(clientv3.OpDelete(key)).Commit()
 		err = errors.Join(err, gone)
 	}()
 	said, ok := until(ctx, saidWithin, func(ctx context.Context) bool { return strings.Contains(problemOf(ctx, r, shard), remedy) })
@@ -108,7 +106,7 @@ func besideAlien(ctx context.Context, r *cluster.Cluster, d disturbance, meanwhi
 	if refusal := r.Terminal.Operate(ctx, "get", cluster.IDIn("damaged", shard)); refusal == nil || !strings.Contains(refusal.Error(), remedy) {
 		r.Broken(check.Served, "shard %d holds an alien entry, and a command is told: %v", shard, refusal)
 	}
-	clock.Sleep(ctx, d.duration)
+	cluster.Sleep(ctx, d.duration)
 	if err := meanwhile(shard); err != nil {
 		return target, "", err
 	}
@@ -136,9 +134,9 @@ func round(d time.Duration) time.Duration { return d.Round(time.Millisecond) }
 
 // damageOwner writes into the owner key of a shard what cannot be read: another owner takes it by its revision.
 func damageOwner(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
-	shard := d.random.IntN(record.Shards)
+	shard := d.random.IntN(cluster.Shards)
 	target = fmt.Sprint("shard ", shard)
-	put, err := r.Members[0].Client.Put(ctx, fmt.Sprintf("%sowner/%d", record.Prefix, shard), record.Strange)
+	put, err := r.Members[0].Client.Put(ctx, fmt.Sprintf("%sowner/%d", cluster.KeyPrefix, shard), cluster.Strange)
 	if err != nil {
 		return target, "", err
 	}
@@ -147,7 +145,7 @@ func damageOwner(ctx context.Context, r *cluster.Cluster, d disturbance) (target
 		r.Broken(check.Served, "nobody has taken shard %d %s after its owner key was damaged", shard, took)
 		return target, "", nil
 	}
-	clock.Sleep(ctx, d.duration)
+	cluster.Sleep(ctx, d.duration)
 	return target, fmt.Sprintf("damaged at revision %d; %s had it after %s", put.Header.Revision, r.Keys.OwnedSince(shard, put.Header.Revision), round(took)), nil
 }
 
@@ -157,8 +155,8 @@ func damageNode(ctx context.Context, r *cluster.Cluster, d disturbance) (target,
 	n := r.Nodes[d.random.IntN(len(r.Nodes))]
 	session := n.SessionID()
 	target = n.Name + " " + session
-	key := record.Prefix + "node/" + session
-	put, err := r.Members[0].Client.Txn(ctx).If(clientv3.Compare(clientv3.LeaseValue(key), "!=", 0)).Then(clientv3.OpPut(key, record.Strange)).Commit()
+	key := cluster.KeyPrefix + "node/" + session
+	put, err := r.Members[0].Client.Txn(ctx).If(clientv3.Compare(clientv3.LeaseValue(key), "!=", 0)).Then(clientv3.OpPut(key, cluster.Strange)).Commit()
 	if err != nil || !put.Succeeded { // the session had ended already
 		return target, "", err
 	}
@@ -166,7 +164,7 @@ func damageNode(ctx context.Context, r *cluster.Cluster, d disturbance) (target,
 	if !ok && ctx.Err() == nil {
 		r.Broken(check.Served, "%s has no other session %s after the key of %s lost its lease", n.Name, took, session)
 	}
-	clock.Sleep(ctx, d.duration)
+	cluster.Sleep(ctx, d.duration)
 	if err := r.Terminal.Operate(ctx, "repair", "--yes"); err != nil && ctx.Err() == nil {
 		r.Broken(check.Served, "%s without a lease is not removed: %v", key, err)
 	}
@@ -178,17 +176,17 @@ func damageNode(ctx context.Context, r *cluster.Cluster, d disturbance) (target,
 
 // strayOwner writes an owner key of a shard that there is not: it is shown, and ignored.
 func strayOwner(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
-	const key = record.Prefix + "owner/99"
+	const key = cluster.KeyPrefix + "owner/99"
 	target = "no shard"
 	before := sessions(r)
-	if _, err := r.Members[0].Client.Put(ctx, key, record.Strange); err != nil {
+	if _, err := r.Members[0].Client.Put(ctx, key, cluster.Strange); err != nil {
 		return target, "", err
 	}
 	defer func() {
 		_, gone := r.Members[0].Client.Delete(context.WithoutCancel(ctx), key)
 		err = errors.Join(err, gone)
 	}()
-	clock.Sleep(ctx, d.duration)
+	cluster.Sleep(ctx, d.duration)
 	shown, err := r.Terminal.Output(ctx, "repair")
 	if err != nil || !strings.Contains(shown, key) {
 		r.Broken(check.Served, "%s is of no shard, and repair shows %q: %v", key, shown, err)
@@ -211,7 +209,7 @@ func sessions(r *cluster.Cluster) (all []string) {
 // removeMeta removes what the cluster was founded with, and restores it as an operator does: meanwhile its nodes go on,
 // and no other one founds another cluster.
 func removeMeta(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
-	const key = record.Prefix + "meta"
+	const key = cluster.KeyPrefix + "meta"
 	target = "meta"
 	c := r.Members[0].Client
 	was, err := c.Get(ctx, key)
@@ -226,7 +224,7 @@ func removeMeta(ctx context.Context, r *cluster.Cluster, d disturbance) (target,
 		err = errors.Join(err, restored)
 	}()
 	answered := r.Operations.Answered()
-	clock.Sleep(ctx, d.duration)
+	cluster.Sleep(ctx, d.duration)
 	limited, cancel := context.WithTimeout(ctx, cluster.StartWithin)
 	defer cancel()
 	began := time.Now()

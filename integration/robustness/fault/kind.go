@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/cluster"
-	"taskledger/integration/robustness/namespace"
 )
 
 // Kind is one kind of disturbance.
@@ -81,7 +80,7 @@ func (f *Kind) Cannot(members int) string {
 	if _, err := os.Stat("/proc/self/stat"); f.needs&cluster.NeedProc != 0 && err != nil {
 		return fmt.Sprintf("takes the state of processes: %v", err)
 	}
-	if err := namespace.Cannot(); f.needs&cluster.NeedNamespace != 0 && err != nil {
+	if err := cluster.CannotLosePackets(); f.needs&cluster.NeedNamespace != 0 && err != nil {
 		return fmt.Sprintf("takes network namespaces: %v", err)
 	}
 	return ""

@@ -5,9 +5,8 @@ import (
 	"fmt"
 	"time"
 
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/cluster"
-	"taskledger/integration/robustness/link"
+	"taskledger/internal/link"
 )
 
 // reach is which links of a node a fault disturbs.
@@ -27,11 +26,7 @@ var (
 // partition lets nothing pass on links of a node. What was sent meanwhile arrives afterwards.
 func partition(to reach, ways []link.Direction) func(context.Context, *cluster.Cluster, disturbance) (string, string, error) {
 	return func(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
-		proof = d.disturbLinks(ctx, to, func(l *link.Link) {
-			for _, way := range ways {
-				l.Set(way, link.Condition{Hold: true})
-			}
-		})
+		proof = d.disturbLinks(ctx, to, func(l *link.Link) { l.Hold(ways...) })
 		return d.node.Name, proof, nil
 	}
 }
@@ -59,7 +54,7 @@ func (d disturbance) disturbLinks(ctx context.Context, to reach, condition func(
 		affected -= l.Affected()
 		condition(l)
 	}
-	clock.Sleep(ctx, d.duration)
+	cluster.Sleep(ctx, d.duration)
 	for _, l := range to(d.node.Links) {
 		l.Clear()
 		affected += l.Affected()

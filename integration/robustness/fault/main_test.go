@@ -6,12 +6,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"taskledger/integration/robustness/role"
+	"taskledger/integration/robustness/cluster"
 	"taskledger/internal/repeat"
 )
 
 func TestMain(m *testing.M) {
-	if isChild, code := role.Run(); isChild {
+	if isChild, code := cluster.RunRole(); isChild {
 		os.Exit(code)
 	}
 	repeat.AtOnce(4)

@@ -10,12 +10,8 @@ import (
 
 	natsgo "github.com/nats-io/nats.go"
 
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/cluster"
-	"taskledger/integration/robustness/link"
-	"taskledger/integration/robustness/process"
-	"taskledger/integration/robustness/record"
-	"taskledger/integration/robustness/role"
+	"taskledger/internal/link"
 )
 
 // restartNATS kills NATS and starts it again, on another port: the links know.
@@ -26,7 +22,7 @@ func restartNATS(ctx context.Context, r *cluster.Cluster, d disturbance) (target
 		return "nats", "", err
 	}
 	r.LeadNATS("")
-	clock.Sleep(ctx, d.duration)
+	cluster.Sleep(ctx, d.duration)
 	if refused = r.Refused() - refused; refused > 0 {
 		proof = fmt.Sprintf("pid %d has ended: %v; %d connections were refused", old.PID(), old.Err(), refused)
 	}
@@ -36,7 +32,7 @@ func restartNATS(ctx context.Context, r *cluster.Cluster, d disturbance) (target
 // noNATS shows that NATS is not there, as it is not in the whole history.
 func noNATS(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	refused := r.Refused()
-	clock.Sleep(ctx, d.duration)
+	cluster.Sleep(ctx, d.duration)
 	if refused = r.Refused() - refused; refused > 0 {
 		proof = fmt.Sprintf("%d connections were refused", refused)
 	}
@@ -57,16 +53,16 @@ func slowConsumer(ctx context.Context, r *cluster.Cluster, d disturbance) (targe
 		return c.Name, "", err
 	}
 	defer conn.Close()
-	before, err := r.NATS.Process.Order(ctx, role.Order{Count: true})
+	before, err := r.NATS.Process.Order(ctx, cluster.Order{Count: true})
 	if err != nil {
 		return c.Name, "", err
 	}
 	c.ToNATS.Set(link.Back, link.Condition{Rate: 500})
-	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; clock.Sleep(ctx, floodEvery) {
-		err = errors.Join(err, conn.Publish(fmt.Sprintf("taskledger.done.%d", d.random.IntN(record.Shards)), make([]byte, floodBytes)))
+	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; cluster.Sleep(ctx, floodEvery) {
+		err = errors.Join(err, conn.Publish(fmt.Sprintf("taskledger.done.%d", d.random.IntN(cluster.Shards)), make([]byte, floodBytes)))
 	}
 	c.ToNATS.Clear()
-	after, lost := r.NATS.Process.Order(context.WithoutCancel(ctx), role.Order{Count: true})
+	after, lost := r.NATS.Process.Order(context.WithoutCancel(ctx), cluster.Order{Count: true})
 	if after > before {
 		proof = fmt.Sprintf("NATS dropped %d clients as too slow", after-before)
 	}
@@ -104,8 +100,8 @@ func forgeMessages(ctx context.Context, r *cluster.Cluster, d disturbance) (targ
 			err = errors.Join(err, conn.PublishMsg(forge(m, d.random)))
 		case <-time.After(forgeEvery):
 		}
-		err = errors.Join(err, conn.Publish(fmt.Sprintf("taskledger.shard.%d", d.random.IntN(record.Shards)), noise(d.random)))
-		clock.Sleep(ctx, forgeEvery)
+		err = errors.Join(err, conn.Publish(fmt.Sprintf("taskledger.shard.%d", d.random.IntN(cluster.Shards)), noise(d.random)))
+		cluster.Sleep(ctx, forgeEvery)
 	}
 	err = errors.Join(err, sub.Unsubscribe(), conn.Flush())
 	dropped := int64(0)
@@ -123,7 +119,7 @@ func forgeMessages(ctx context.Context, r *cluster.Cluster, d disturbance) (targ
 func forge(m *natsgo.Msg, random *rand.Rand) *natsgo.Msg {
 	forged := &natsgo.Msg{Subject: m.Subject, Reply: m.Reply, Data: append([]byte(nil), m.Data...)}
 	if len(forged.Data) == 0 || random.IntN(2) == 0 {
-		forged.Subject = fmt.Sprintf("taskledger.done.%d", random.IntN(record.Shards))
+		forged.Subject = fmt.Sprintf("taskledger.done.%d", random.IntN(cluster.Shards))
 		return forged
 	}
 	forged.Data[random.IntN(len(forged.Data))] ^= 1 << random.IntN(8)
@@ -142,11 +138,11 @@ func noise(random *rand.Rand) []byte {
 const unknown = -1
 
 // forged counts the messages that each process of a node has dropped.
-func forged(ctx context.Context, r *cluster.Cluster) map[*process.Process]int64 {
-	counts := map[*process.Process]int64{}
+func forged(ctx context.Context, r *cluster.Cluster) map[*cluster.Process]int64 {
+	counts := map[*cluster.Process]int64{}
 	for _, n := range r.Nodes {
 		p := n.Running()
-		count, err := p.Order(ctx, role.Order{Count: true})
+		count, err := p.Order(ctx, cluster.Order{Count: true})
 		if err != nil {
 			count = unknown
 		}

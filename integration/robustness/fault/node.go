@@ -9,10 +9,8 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/check"
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/cluster"
-	"taskledger/integration/robustness/process"
-	"taskledger/integration/robustness/role"
+	"taskledger/integration/robustness/history"
 )
 
 const (
@@ -25,8 +23,8 @@ const (
 // killNode ends a node that has work as a crash does, and starts it again after a while. Its target names the session
 // that ended.
 func killNode(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
-	for until := time.Now().Add(workWithin); time.Now().Before(until) && ctx.Err() == nil; clock.Sleep(ctx, 5*time.Millisecond) {
-		if r.Executions.RunningOn(d.node.SessionID(), clock.Since(r.Begin)-int64(workSince)) > 0 {
+	for until := time.Now().Add(workWithin); time.Now().Before(until) && ctx.Err() == nil; cluster.Sleep(ctx, 5*time.Millisecond) {
+		if r.Executions.RunningOn(d.node.SessionID(), history.Since(r.Begin)-int64(workSince)) > 0 {
 			break
 		}
 	}
@@ -36,12 +34,12 @@ func killNode(ctx context.Context, r *cluster.Cluster, d disturbance) (target, p
 	if err := p.Kill(); err != nil {
 		return target, "", err
 	}
-	r.Crashed(role.Source(d.node.Name, p.PID()))
+	r.Crashed(cluster.Source(d.node.Name, p.PID()))
 	d.node.Calls.End()
-	if functions := r.Executions.RunningOn(session, clock.Since(r.Begin)); functions > 0 {
+	if functions := r.Executions.RunningOn(session, history.Since(r.Begin)); functions > 0 {
 		proof = fmt.Sprintf("pid %d has ended with %d functions running: %v", p.PID(), functions, p.Err())
 	}
-	clock.Sleep(ctx, d.duration)
+	cluster.Sleep(ctx, d.duration)
 	return target, proof, r.Restart(ctx, d.node)
 }
 
@@ -62,7 +60,7 @@ func awaitGone(ctx context.Context, r *cluster.Cluster, session string) bool {
 		if r.Keys.Gone(session) {
 			return true
 		}
-		clock.Sleep(ctx, 50*time.Millisecond)
+		cluster.Sleep(ctx, 50*time.Millisecond)
 	}
 	return false
 }
@@ -79,7 +77,7 @@ func pauseNodeShortly(ctx context.Context, r *cluster.Cluster, d disturbance) (t
 		if stood {
 			pauses, total = pauses+1, total+pause
 		}
-		clock.Sleep(ctx, pause/3)
+		cluster.Sleep(ctx, pause/3)
 	}
 	if pauses > 0 {
 		proof = fmt.Sprintf("pid %d stood still %d times, for %s in all", d.node.Running().PID(), pauses, total)
@@ -105,7 +103,7 @@ func starveNode(ctx context.Context, r *cluster.Cluster, d disturbance) (target,
 		if still {
 			stood++
 		}
-		clock.Sleep(ctx, period/share)
+		cluster.Sleep(ctx, period/share)
 	}
 	_, after, err := p.Stat()
 	if took := time.Since(began); stood > 0 && after-before < took/share*2 {
@@ -120,7 +118,7 @@ func restartNodes(ctx context.Context, r *cluster.Cluster, d disturbance) (targe
 		old, how := n.Running().PID(), "drained"
 		if err := n.Running().Stop(cluster.StopWithin); err != nil {
 			how = err.Error()
-			r.Crashed(role.Source(n.Name, old))
+			r.Crashed(cluster.Source(n.Name, old))
 			if d.alone || !hindered(err) {
 				r.Broken(check.Clean, "it was told to stop: %v", err)
 			}
@@ -138,7 +136,7 @@ func restartNodes(ctx context.Context, r *cluster.Cluster, d disturbance) (targe
 // failed.
 func hindered(err error) bool {
 	exit, ended := errors.AsType[*exec.ExitError](err)
-	return errors.Is(err, process.ErrTooSlow) || ended && exit.ExitCode() == role.ExitFailed
+	return errors.Is(err, cluster.ErrTooSlow) || ended && exit.ExitCode() == cluster.ExitFailed
 }
 
 // stepClock sets the wall clock of a node an hour ahead or back, and right again.
@@ -149,11 +147,11 @@ func stepClock(ctx context.Context, r *cluster.Cluster, d disturbance) (target, 
 	}
 	right := time.Duration(0)
 	target = fmt.Sprint(d.node.Name, " by ", step)
-	if _, err := d.node.Running().Order(ctx, role.Order{Clock: &step}); err != nil {
+	if _, err := d.node.Running().Order(ctx, cluster.Order{Clock: &step}); err != nil {
 		return target, "", err
 	}
-	clock.Sleep(ctx, d.duration)
-	asked, err := d.node.Running().Order(context.WithoutCancel(ctx), role.Order{Clock: &right})
+	cluster.Sleep(ctx, d.duration)
+	asked, err := d.node.Running().Order(context.WithoutCancel(ctx), cluster.Order{Clock: &right})
 	if asked > 0 {
 		proof = fmt.Sprintf("the wrong clock was read %d times", asked)
 	}
@@ -183,11 +181,11 @@ func submitting(ctx context.Context, r *cluster.Cluster, on bool) error {
 		return r.EndRequests(ctx)
 	}
 	err := cluster.EachOf(r.Clients, func(c *cluster.Client) error {
-		_, err := c.Process.Order(ctx, role.Order{Submit: &on})
+		_, err := c.Process.Order(ctx, cluster.Order{Submit: &on})
 		return cluster.UnlessReplaced(err)
 	})
 	return errors.Join(err, cluster.EachOf(r.Nodes, func(n *cluster.Node) error {
-		_, err := n.Running().Order(ctx, role.Order{Submit: &on})
+		_, err := n.Running().Order(ctx, cluster.Order{Submit: &on})
 		return cluster.UnlessReplaced(err)
 	}))
 }
@@ -195,7 +193,7 @@ func submitting(ctx context.Context, r *cluster.Cluster, on bool) error {
 // loseWrites makes the writes of all nodes unreliable: requests lost, replies lost after the commit, copies applied
 // late.
 func loseWrites(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
-	lost, err := orderNodes(ctx, r, d.duration, func(on bool) role.Order { return role.Order{Writes: &on} })
+	lost, err := orderNodes(ctx, r, d.duration, func(on bool) cluster.Order { return cluster.Order{Writes: &on} })
 	if lost > 0 {
 		proof = fmt.Sprintf("%d answers of etcd were lost", lost)
 	}
@@ -204,7 +202,7 @@ func loseWrites(ctx context.Context, r *cluster.Cluster, d disturbance) (target,
 
 // disturbBus makes the messages of all nodes come twice or late.
 func disturbBus(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
-	disturbed, err := orderNodes(ctx, r, d.duration, func(on bool) role.Order { return role.Order{Bus: &on} })
+	disturbed, err := orderNodes(ctx, r, d.duration, func(on bool) cluster.Order { return cluster.Order{Bus: &on} })
 	if disturbed > 0 {
 		proof = fmt.Sprintf("%d messages were doubled or delayed", disturbed)
 	}
@@ -213,10 +211,10 @@ func disturbBus(ctx context.Context, r *cluster.Cluster, d disturbance) (target,
 
 // orderNodes switches something on at every node, and off after a while, and returns the sum of the counts told then:
 // of what was felt since. A node may be replaced meanwhile, by another fault: its next process is given the order, too.
-func orderNodes(ctx context.Context, r *cluster.Cluster, d time.Duration, order func(on bool) role.Order) (sum int64, err error) {
+func orderNodes(ctx context.Context, r *cluster.Cluster, d time.Duration, order func(on bool) cluster.Order) (sum int64, err error) {
 	on := order(true)
 	err = cluster.EachOf(r.Nodes, func(n *cluster.Node) error { return n.Stand(ctx, &on) })
-	clock.Sleep(ctx, d)
+	cluster.Sleep(ctx, d)
 	var felt atomic.Int64
 	err = errors.Join(err, cluster.EachOf(r.Nodes, func(n *cluster.Node) error {
 		count, err := n.Withdraw(context.WithoutCancel(ctx), &on, order(false))

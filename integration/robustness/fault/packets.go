@@ -6,10 +6,8 @@ import (
 	"net/netip"
 	"slices"
 
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/cluster"
-	"taskledger/integration/robustness/link"
-	"taskledger/integration/robustness/namespace"
+	"taskledger/internal/link"
 )
 
 // losePackets has the kernel lose what a node sends on links of its, or what it is sent: connections go on, and nobody is
@@ -27,7 +25,7 @@ func losePackets(to reach, ways []link.Direction) func(context.Context, *cluster
 		if slices.Contains(ways, link.Back) {
 			replies = ports
 		}
-		lost, err := d.node.In.Lose(requests, replies, func() { clock.Sleep(ctx, d.duration) })
+		lost, err := d.node.In.Lose(requests, replies, func() { cluster.Sleep(ctx, d.duration) })
 		if lost.To+lost.From > 0 {
 			proof = fmt.Sprintf("the kernel dropped %d packets to servers and %d from them", lost.To, lost.From)
 		}
@@ -37,7 +35,7 @@ func losePackets(to reach, ways []link.Direction) func(context.Context, *cluster
 
 // Cutters says what cuts links on this machine.
 func Cutters() string {
-	if namespace.Cannot() != nil {
+	if cluster.CannotLosePackets() != nil {
 		return "proxies alone"
 	}
 	return "the kernel, in network namespaces (packets-lost-*), and proxies (the others)"

@@ -11,15 +11,14 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/cluster"
-	"taskledger/integration/robustness/link"
-	"taskledger/integration/robustness/namespace"
+	"taskledger/internal/link"
 )
 
 // isolated returns a node in a namespace, whose links lead to a server that sends back what it gets; nil where there are no
 // namespaces.
 func isolated(t *testing.T) *cluster.Node {
 	t.Helper()
-	if namespace.Cannot() != nil {
+	if cluster.CannotLosePackets() != nil {
 		return nil
 	}
 	server, err := net.Listen("tcp", "127.0.0.1:0")
@@ -41,7 +40,7 @@ func isolated(t *testing.T) *cluster.Node {
 	})
 	address := server.Addr().String()
 	c := &cluster.Servers{Members: []*cluster.Member{{Listens: address}}, NATS: &cluster.NATSServer{Address: address}}
-	in, err := namespace.New()
+	in, err := cluster.NewNamespace()
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -117,7 +116,7 @@ func TestFault_PacketsLostProvesWhatItDropped(t *testing.T) {
 		t.Run(f.Name, func(t *testing.T) {
 			n := isolated(t)
 			if n == nil {
-				if why := f.Cannot(3); !strings.Contains(why, namespace.Cannot().Error()) {
+				if why := f.Cannot(3); !strings.Contains(why, cluster.CannotLosePackets().Error()) {
 					t.Errorf("it cannot run: %q", why)
 				}
 				return

@@ -7,10 +7,8 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/check"
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/record"
 	"taskledger/integration/robustness/traffic"
 )
 
@@ -28,7 +26,7 @@ func beQuiet(ctx context.Context, r *cluster.Cluster, d disturbance) (target, pr
 	if err := errors.Join(submitting(ctx, r, false), r.Settle(ctx)); err != nil {
 		return target, "", err
 	}
-	clock.Sleep(ctx, heardWithin) // what earlier faults have moved comes to rest
+	cluster.Sleep(ctx, heardWithin) // what earlier faults have moved comes to rest
 	alarmsBefore, err := countClockAlarms(r)
 	if err != nil {
 		return target, "", err
@@ -37,10 +35,10 @@ func beQuiet(ctx context.Context, r *cluster.Cluster, d disturbance) (target, pr
 	if err != nil {
 		return target, "", err
 	}
-	from := clock.Since(r.Begin)
-	clock.Sleep(ctx, d.duration)
+	from := history.Since(r.Begin)
+	cluster.Sleep(ctx, d.duration)
 	asked, ran := since(r, from)
-	for shard := range record.Shards {
+	for shard := range cluster.Shards {
 		if owner := r.Keys.OwnedSince(shard, revision); owner != "" {
 			r.Broken(check.Served, "shard %d went to %s although nobody had asked for anything for %s at least", shard, owner, heardWithin)
 		}
@@ -86,7 +84,7 @@ func since(r *cluster.Cluster, from int64) (asked, ran int) {
 // endPromptly submits a task of every shard, one after the other, and returns how long one took at most: each must end
 // within endedWithin.
 func endPromptly(ctx context.Context, r *cluster.Cluster, prefix string) (most time.Duration, err error) {
-	for shard := range record.Shards {
+	for shard := range cluster.Shards {
 		id := cluster.IDIn(prefix, shard)
 		began := time.Now()
 		if err := r.Clients[shard%len(r.Clients)].Ask(ctx, traffic.Request{Verb: history.Submit, Task: id, Params: traffic.Params{Millis: 1}}); err != nil {

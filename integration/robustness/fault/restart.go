@@ -10,11 +10,8 @@ import (
 
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/record"
-	"taskledger/integration/robustness/role"
 	"taskledger/integration/robustness/traffic"
 )
 
@@ -40,7 +37,7 @@ func joining(ctx context.Context, r *cluster.Cluster, meanwhile func(joins *clus
 		return err
 	}
 	if failed := joins.Running().Stop(cluster.StopWithin); failed != nil {
-		r.Crashed(role.Source(joins.Name, joins.Running().PID()))
+		r.Crashed(cluster.Source(joins.Name, joins.Running().PID()))
 		r.Broken(check.Clean, "it had joined, and was told to stop: %v", failed)
 	}
 	joins.Calls.End()
@@ -53,14 +50,14 @@ const worksEvery = 500 * time.Millisecond
 // works reports whether a node makes an attempt soon, where every shard has now and then a task that is not paused.
 func works(ctx context.Context, r *cluster.Cluster, n *cluster.Node) (worked bool, err error) {
 	_, worked = until(ctx, heardWithin, func(ctx context.Context) bool {
-		for shard := range record.Shards {
+		for shard := range cluster.Shards {
 			asked := r.Clients[shard%len(r.Clients)].Ask(ctx, traffic.Request{Verb: history.Submit, Task: cluster.IDIn("joined", shard), Again: true,
 				Params: traffic.Params{Millis: 1}})
 			if ctx.Err() == nil { // or it was cut off: there is no more time
 				err = errors.Join(err, cluster.UnlessReplaced(asked))
 			}
 		}
-		clock.Sleep(ctx, worksEvery)
+		cluster.Sleep(ctx, worksEvery)
 		return err != nil || r.Executions.MadeBy(n.SessionID()) > 0
 	})
 	return worked, err
@@ -73,7 +70,7 @@ func pauseAndRestart(ctx context.Context, r *cluster.Cluster, d disturbance) (ta
 	if err := r.Terminal.SetPaused(ctx, true, behavior, "the nodes begin anew"); err != nil {
 		return "all nodes", "", err
 	}
-	clock.Sleep(ctx, heardWithin)
+	cluster.Sleep(ctx, heardWithin)
 	d.begins()
 	err = joining(ctx, r, func(joins *cluster.Node) error {
 		if err := r.Restart(ctx, joins); err != nil {
@@ -82,7 +79,7 @@ func pauseAndRestart(ctx context.Context, r *cluster.Cluster, d disturbance) (ta
 		worked, err := works(ctx, r, joins)
 		again := r.Nodes[:len(r.Nodes)-d.random.IntN(2)] // with the one that has joined, or without it
 		err = errors.Join(err, beginAnew(ctx, r, again))
-		clock.Sleep(ctx, pausedFor)
+		cluster.Sleep(ctx, pausedFor)
 		if err == nil && worked {
 			proof = fmt.Sprintf("%s stayed paused while %s joined and worked, and %d nodes ended and began anew", behavior, joins.Name, len(again))
 		}
@@ -98,7 +95,7 @@ func beginAnew(ctx context.Context, r *cluster.Cluster, nodes []*cluster.Node) e
 			if err := p.Kill(); err != nil {
 				return err
 			}
-			r.Crashed(role.Source(n.Name, p.PID()))
+			r.Crashed(cluster.Source(n.Name, p.PID()))
 			n.Calls.End()
 		}
 		return r.Restart(ctx, n)
@@ -161,7 +158,7 @@ func quarantineAndRestart(ctx context.Context, r *cluster.Cluster, d disturbance
 				return err
 			}
 			servedBeside(ctx, r, shard, fmt.Sprintf("after %d nodes have begun anew and one has joined", len(nodes)))
-			if shard == events.Settings.Shard(record.Shards) { // it cannot learn what is paused, and starts nothing
+			if shard == events.Settings.Shard(cluster.Shards) { // it cannot learn what is paused, and starts nothing
 				return nil
 			}
 			worked, err := works(ctx, r, joins)
@@ -175,7 +172,7 @@ func quarantineAndRestart(ctx context.Context, r *cluster.Cluster, d disturbance
 
 // servedBeside holds that another shard is served beside a quarantined one, which says what to do.
 func servedBeside(ctx context.Context, r *cluster.Cluster, shard int, when string) {
-	other := (shard + 1) % record.Shards
+	other := (shard + 1) % cluster.Shards
 	took, ok := until(ctx, heardWithin, func(ctx context.Context) bool { return problemOf(ctx, r, other) == "" })
 	if !ok && ctx.Err() == nil {
 		r.Broken(check.Served, "beside a quarantined shard, shard %d is not served %s %s: %s", other, took, when, problemOf(ctx, r, other))

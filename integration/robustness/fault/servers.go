@@ -18,7 +18,6 @@ import (
 	"taskledger/engine"
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/cluster"
-	"taskledger/integration/robustness/process"
 	"taskledger/internal/advertised"
 )
 
@@ -170,7 +169,7 @@ func moveServers(ctx context.Context, r *cluster.Cluster, d disturbance) (target
 	}
 	took := h.found(ctx, r)
 	if err := waiting.Wait(); err != nil {
-		r.Broken(check.Ended, "who waited for an outcome when the servers went elsewhere is told: %v; its log ends with %q", err, process.LastLine(filepath.Join(h.dir, "waiting.log")))
+		r.Broken(check.Ended, "who waited for an outcome when the servers went elsewhere is told: %v; its log ends with %q", err, cluster.LastLine(filepath.Join(h.dir, "waiting.log")))
 	}
 	return target, fmt.Sprintf("NATS was at %s and is at %s, etcd was at %s and is at %s; the node that has joined works again after %s, and who waited was told",
 		wasNATS, nats, wasEtcd, etcd, round(took)), nil

@@ -1,136 +1,162 @@
-// Package report shows a recorded run and what the checkers found in it to people, as one HTML page.
+// Package report shows a recorded run and what the checkers found in it to people, as text.
 package report
 
 import (
-	_ "embed"
+	"bufio"
+	"cmp"
 	"fmt"
-	"html/template"
 	"io"
 	"slices"
+	"strconv"
+	"strings"
+	"text/tabwriter"
 	"time"
+	"unicode/utf8"
 
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
 )
 
-// maxListed bounds the rows of the page's tables of violations and faults.
+// maxListed bounds the rows of the tables of violations and faults.
 const maxListed = 300
 
-//go:embed page.html
-var pageText string
-
-var page = template.Must(template.New("page").Parse(pageText))
-
-// pageData holds what the page shows.
-type pageData struct {
-	Info       *history.Info
-	Verdict    string
-	Problems   []string
-	Duration   string
-	Answers    []history.Answer
-	Verbs      []verbRow
-	Faults     []faultRow
-	MoreFaults int
-	Violations []check.Violation
-	Found      []countRow // violations by invariant
-	More       int        // violations that are not listed
-	Counts     []countRow
-	Timeline   timeline
-}
-
-type verbRow struct {
-	Verb   history.Verb
-	Counts []int // by answer
-}
-
-type countRow struct {
-	Name string
-	N    int
-}
-
-type faultRow struct {
-	*history.Fault
-	At, Lasted string
-}
-
-// Write writes the page of a run and its judgement. It needs no other file, and takes every text of the run as text.
+// Write writes the report of a run and its judgement. It quotes what would not stay on its line.
 func Write(w io.Writer, run *history.Run, j *check.Judgement) error {
-	violations := j.Violations
-	d := pageData{Info: &run.Info, Verdict: j.Verdict(), Problems: j.Problems, Duration: span(run.Info.End), Answers: answers, Verbs: countVerbs(run),
-		Found: countViolations(violations), Counts: countAll(run)}
-	d.Violations = violations[:min(len(violations), maxListed)]
-	d.More = len(violations) - len(d.Violations)
-	faults := run.Faults[:min(len(run.Faults), maxListed)]
-	d.MoreFaults = len(run.Faults) - len(faults)
-	for i := range faults {
-		f := &faults[i]
-		d.Faults = append(d.Faults, faultRow{f, span(f.From), span(f.Until - f.From)})
+	b := bufio.NewWriter(w)
+	p := &printer{tabwriter.NewWriter(b, 0, 0, 2, ' ', 0)}
+	p.head(run, j)
+	p.counts(run)
+	p.faults(run)
+	p.violations(j.Violations)
+	p.timeline(run, j.Violations)
+	if err := p.Flush(); err != nil {
+		return fmt.Errorf("write report: %w", err)
 	}
-	d.Timeline = draw(run, violations)
-	if err := page.Execute(w, &d); err != nil {
+	if err := b.Flush(); err != nil {
 		return fmt.Errorf("write report: %w", err)
 	}
 	return nil
 }
 
+// printer prints rows of cells. The writer below it keeps the first error.
+type printer struct{ *tabwriter.Writer }
+
+// row prints a line of cells. Those that begin a row with "" are indented.
+func (p *printer) row(cells ...any) {
+	texts := make([]string, len(cells))
+	for i, c := range cells {
+		texts[i] = inLine(fmt.Sprint(c))
+	}
+	fmt.Fprintln(p, strings.Join(texts, "\t"))
+}
+
+// title begins a part of the report.
+func (p *printer) title(text string) {
+	_ = p.Flush() // the next Flush returns the error, too
+	fmt.Fprintf(p, "\n%s\n", inLine(text))
+}
+
+// inLine returns a text as it is, or quoted where that would not stay in its line and cell.
+func inLine(s string) string {
+	if !utf8.ValidString(s) || strings.ContainsFunc(s, func(r rune) bool { return !strconv.IsPrint(r) }) {
+		return strconv.Quote(s)
+	}
+	return s
+}
+
+func (p *printer) head(run *history.Run, j *check.Judgement) {
+	i := &run.Info
+	fmt.Fprintf(p, "%s: %s run, seed %d\n", j.Verdict(), i.Kind, i.Seed)
+	p.row("repeat it: " + i.Command)
+	p.row(fmt.Sprintf("%s long, %d shards, sessions of %d ms; every acknowledged task must end within %d ms once the faults have healed",
+		span(i.End), i.Shards, i.TTLMs, i.BoundMs))
+	for _, v := range i.Versions {
+		p.row("version: " + v)
+	}
+	for _, problem := range j.Problems {
+		p.row("problem of the run itself: " + problem)
+	}
+}
+
 var answers = []history.Answer{history.OK, history.Refused, history.Absent, history.Unknown, history.Untold}
 
-var verbs = []history.Verb{
-	history.Submit, history.Wait, history.Get, history.Cancel, history.Retry, history.RunNow, history.Delete, history.Suspend, history.Resume,
-	history.SetSchedule, history.PauseSchedule, history.ResumeSchedule, history.DeleteSchedule, history.RunSchedule, history.Backfill,
-	history.EndBackfill, history.GetSchedule, history.ListSchedules,
-}
-
-func countVerbs(run *history.Run) (rows []verbRow) {
-	for _, v := range verbs {
-		row := verbRow{v, make([]int, len(answers))}
-		for i := range run.Operations {
-			o := &run.Operations[i]
-			if at := slices.Index(answers, o.Answer); o.Verb == v && at >= 0 {
-				row.Counts[at]++
-			}
-		}
-		rows = append(rows, row)
-	}
-	return rows
-}
-
-func countViolations(violations []check.Violation) []countRow {
-	return count(violations, func(v *check.Violation) string { return v.Invariant })
-}
-
-// count counts values by a name of theirs, in the order of first appearance.
-func count[T any](values []T, name func(*T) string) (rows []countRow) {
-	place := map[string]int{}
-	for i := range values {
-		n := name(&values[i])
-		at, ok := place[n]
-		if !ok {
-			at = len(rows)
-			place[n] = at
-			rows = append(rows, countRow{Name: n})
-		}
-		rows[at].N++
-	}
-	return rows
-}
-
-func countAll(run *history.Run) []countRow {
-	entries := 0
+// counts prints how much there is, and the operations by verb and answer.
+func (p *printer) counts(run *history.Run) {
+	entries, tasks := 0, map[string]bool{}
 	for _, m := range run.Members[:min(len(run.Members), 1)] {
 		for _, all := range m.Entries {
 			entries += len(all)
 		}
 	}
-	tasks := map[string]bool{}
+	counts := map[history.Verb]map[history.Answer]int{}
 	for i := range run.Operations {
-		if id := run.Operations[i].Task; id != "" {
-			tasks[id] = true
+		o := &run.Operations[i]
+		if o.Task != "" {
+			tasks[o.Task] = true
 		}
+		if counts[o.Verb] == nil {
+			counts[o.Verb] = map[history.Answer]int{}
+		}
+		counts[o.Verb][o.Answer]++
 	}
-	return []countRow{{"operations", len(run.Operations)}, {"tasks", len(tasks)}, {"executions", len(run.Executions)},
-		{"entries", entries}, {"members", len(run.Members)}, {"faults", len(run.Faults)}}
+	p.title("What there is")
+	p.row(fmt.Sprintf("%d operations, %d tasks, %d executions, %d entries, %d members, %d faults", len(run.Operations), len(tasks),
+		len(run.Executions), entries, len(run.Members), len(run.Faults)))
+	p.title("Operations")
+	p.row("verb", answers[0], answers[1], answers[2], answers[3], answers[4])
+	for _, verb := range sortedKeys(counts) {
+		n := counts[verb]
+		p.row(verb, n[answers[0]], n[answers[1]], n[answers[2]], n[answers[3]], n[answers[4]])
+	}
 }
 
-// span is a time of the run for people.
+func (p *printer) faults(run *history.Run) {
+	p.title("Faults")
+	p.row("at", "for", "kind", "target", "proof")
+	for i := range run.Faults[:min(len(run.Faults), maxListed)] {
+		f := &run.Faults[i]
+		p.row(span(f.From), span(f.Until-f.From), f.Kind, f.Target, cmp.Or(f.Proof, "no proof"))
+	}
+	p.more(len(run.Faults))
+}
+
+func (p *printer) violations(all []check.Violation) {
+	p.title("Violations")
+	if len(all) == 0 {
+		p.row("None.")
+		return
+	}
+	found := map[string]int{}
+	for i := range all {
+		found[all[i].Invariant]++
+	}
+	for _, invariant := range sortedKeys(found) {
+		p.row(fmt.Sprintf("%s: %d", invariant, found[invariant]))
+	}
+	p.title("Violations, one by one")
+	p.row("invariant", "task", "shard", "entry", "what")
+	for i := range all[:min(len(all), maxListed)] {
+		v := &all[i]
+		p.row(v.Invariant, v.Task, v.Shard, v.Entry, v.Text)
+	}
+	p.more(len(all))
+}
+
+// more says how many rows of so many are not listed.
+func (p *printer) more(of int) {
+	if of > maxListed {
+		p.row(fmt.Sprintf("and %d more", of-maxListed))
+	}
+}
+
+func sortedKeys[K cmp.Ordered, V any](m map[K]V) []K {
+	keys := make([]K, 0, len(m))
+	for k := range m {
+		keys = append(keys, k)
+	}
+	slices.Sort(keys)
+	return keys
+}
+
+// span prints a time of the run for people.
 func span(ns int64) string { return time.Duration(ns).Round(time.Millisecond / 10).String() }

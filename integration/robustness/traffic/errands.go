@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"taskledger/events"
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
 	"taskledger/task"
 	works "taskledger/work"
@@ -105,7 +104,7 @@ func (e *errand[I]) Run(ctx context.Context, a task.Attempt) task.Outcome {
 		Token:   a.Token,
 		Attempt: uint32(a.Number),
 		Try:     uint32(a.Failures) + 1,
-		Begin:   clock.Now() - e.begin,
+		Begin:   history.Now() - e.begin,
 	}
 	e.report(Report{
 		Execution: x,
@@ -113,7 +112,7 @@ func (e *errand[I]) Run(ctx context.Context, a task.Attempt) task.Outcome {
 		Goes:      true,
 	})
 	out := e.Work.Run(withTries(ctx, a), a)
-	x.End, x.Releases = clock.Now()-e.begin, out.Release
+	x.End, x.Releases = history.Now()-e.begin, out.Release
 	x.Final, x.Wait = out.Err != nil && out.Wait == 0, int64(out.Wait)
 	goesOn := out.Release || out.Snooze > 0
 	if !goesOn {

@@ -9,7 +9,6 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
 	"taskledger/task"
 )
@@ -40,7 +39,7 @@ type Request struct {
 
 // Operation is the record of the request before it is made.
 func (r Request) Operation(client int, begin int64) history.Operation {
-	op := history.Operation{Client: client, Verb: r.Verb, Task: r.Task, RunsAgain: r.Again || r.Errand || r.Brook, Options: history.Options{Delay: int64(r.Delay)}, Call: clock.Now() - begin,
+	op := history.Operation{Client: client, Verb: r.Verb, Task: r.Task, RunsAgain: r.Again || r.Errand || r.Brook, Options: history.Options{Delay: int64(r.Delay)}, Call: history.Now() - begin,
 		Behavior: r.Behavior, Reason: r.Reason, Forbidden: r.Forbidden}
 	if r.ofSettings() {
 		op.Task = string(events.Settings)
@@ -161,7 +160,7 @@ func Wait(ctx context.Context, f *engine.Future, op *history.Operation) error {
 func Settle(op *history.Operation, err error, begin int64) {
 	op.OtherRequest = OtherRequest(err)
 	if op.Answer = Answer(err); op.Answer != history.Unknown {
-		op.Return = clock.Now() - begin
+		op.Return = history.Now() - begin
 	}
 	if err != nil {
 		op.Error = err.Error()

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"taskledger/events"
-	"taskledger/integration/robustness/clock"
 	"taskledger/integration/robustness/history"
 	"taskledger/task"
 )
@@ -79,10 +78,10 @@ func (w *Work) Plan([]byte, time.Time) (task.Plan, error) { return task.Plan{}, 
 // Run implements task.Behavior.
 func (w *Work) Run(ctx context.Context, a task.Attempt) task.Outcome {
 	x := history.Execution{Task: string(a.Task), Node: SessionOf(ctx, a.Log), Token: a.Token, Attempt: uint32(a.Number), Try: uint32(a.Failures) + 1,
-		Begin: clock.Now() - w.Begin, Repeats: a.Policy.Every != 0}
+		Begin: history.Now() - w.Begin, Repeats: a.Policy.Every != 0}
 	w.Report(Report{Execution: x, Behavior: w.ID_, Goes: true})
 	out, told := attempt(ctx, a)
-	x.End = clock.Now() - w.Begin
+	x.End = history.Now() - w.Begin
 	if !told {
 		x.Outcome, x.Final, x.Wait = outcomeText(out), out.Err != nil && out.Wait == 0, int64(out.Wait)
 	}

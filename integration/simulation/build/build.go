@@ -1,4 +1,6 @@
-// Package build compiles the simulated world.
+// Package build compiles the program that makes a simulated history, and runs it: each history in a process of its own, whose
+// clock and randomness come from a seed. The process runs one goroutine at a time and never preempts it, so a seed determines
+// everything: the order of goroutines, of map keys and of select, every drawn id and every moment.
 package build
 
 import (
@@ -13,50 +15,8 @@ import (
 	"strings"
 )
 
-// program is the package that is compiled.
-const program = "taskledger/integration/simulation/program"
-
-// change replaces a text of a file.
-type change struct{ file, old, new string }
-
-// library lists the changes to Go's standard library, which take out everything that would make two runs of a seed
-// differ. The build tag faketime has the runtime jump to the next moment when everything waits, and stand still
-// otherwise.
-var library = []change{
-	// No thread that preempts goroutines after a time slice of real time.
-	{"runtime/proc.go", `const haveSysmon = GOARCH != "wasm"`, `const haveSysmon = false`},
-	// Randomness comes from the first argument: ids, orders of map keys, choices of select, addresses.
-	{"runtime/rand.go", `globalRand.state.Init(*seed)`, `*seed = [32]byte{}; copy(seed[:], gostringnocopy(argv_index(argv, 1))); globalRand.state.Init(*seed)`},
-	// All threads draw from the one state: which of them goes on after a wait does not matter.
-	{"runtime/rand.go", `mp := getg().m`, `mp := &m0`},
-	// The thread that came to rest last would go on after a jump, and which one that is depends on real time.
-	{"runtime/proc.go", `mp := mget()
-			if mp == nil {
-				// There should always be a free M since`, `mp := mgetSpecific(&m0)
-			if mp == nil {
-				mp = mget()
-			}
-			if mp == nil {
-				// There should always be a free M since`},
-	// Before each jump it would look at every goroutine, to find out whether any is left. The world's always are.
-	{"runtime/proc.go", `grunning := 0
-	forEachG(func(gp *g) {
-		if isSystemGoroutine(gp, false) {`, `grunning := 1
-	forEachG(func(gp *g) {
-		if true {`},
-	// Stacks need not grow as often.
-	{"runtime/stack.go", `stackMin = 2048`, `stackMin = 8192`},
-	// A program that asks for its path takes as much memory as that is long: all that is made later lies elsewhere
-	// then, which the order of what is kept by its address depends on.
-	{"os/executable_procfs.go", `path, err := Readlink(procfn)`, `path, err := procfn, error(nil)`},
-}
-
-// upkeep lists the changes to this module: journals as short as those of simulated histories get snapshots, and are
-// trimmed, where the store is small.
-var upkeep = []change{
-	{"engine/internal/shard/snapshotstore.go", `MinTail = 1 << 20`, `MinTail = 4 << 10`},
-	{"engine/internal/shard/snapshotstore.go", `tailShare = 16`, `tailShare = 2048`},
-}
+// program is the package that is compiled, which makes a history where it has the build tag faketime.
+const program = "taskledger/integration/simulation"
 
 // Build compiles the world of the module that the working directory is in and returns the path of the program, which is
 // in dir. overlay names a file as go build takes it by -overlay, which lays other sources over the tree; "" = none.
@@ -97,6 +57,13 @@ func writeOverlay(ctx context.Context, dir, overlay string) (string, error) {
 		if err := json.Unmarshal(text, &laid); err != nil {
 			return "", fmt.Errorf("overlay %s: %w", overlay, err)
 		}
+	}
+	version, err := goTool(ctx, "env", "GOVERSION")
+	if err != nil {
+		return "", err
+	}
+	if !isPatched(version) {
+		return "", fmt.Errorf("the changes to Go's runtime are made for %s, and this is %s: see package build of the simulation", patched, version)
 	}
 	root, err := goTool(ctx, "env", "GOROOT")
 	if err != nil {

@@ -1,6 +1,3 @@
-// Package machine runs simulated histories: each in a process of its own, whose clock and randomness come from a seed.
-// The process runs one goroutine at a time and never preempts it, so a seed determines everything: the order of
-// goroutines, of map keys and of select, every drawn id and every moment.
 package machine
 
 import (
@@ -41,7 +38,7 @@ var computes = time.Minute
 // ErrHangs reports that a program was not done when its time was over.
 var ErrHangs = errors.New("the program hangs")
 
-// Run runs the program, as package build makes it, with the seed as its argument and returns what it printed. The same
+// Run runs the program, as Build makes it, with the seed as its argument and returns what it printed. The same
 // program and seed print the same wherever the program lies, on processors of one kind. The error says what the program
 // wrote about its end; it wraps ErrHangs when the program did not end. env is added to the environment of the program.
 func Run(ctx context.Context, program string, seed uint64, env ...string) ([]byte, error) {

@@ -70,7 +70,7 @@ func (r *Record) IsFilled() bool {
 	return n > 0 && now-r.Run.Info.Filled[n-1].Until < int64(looksEvery)
 }
 
-// Begin implements work.Record: the execution begins now.
+// Begin takes down that a call of a function begins now, and returns its place.
 func (r *Record) Begin(e history.Execution) int {
 	e.Begin = r.Now()
 	r.mu.Lock()
@@ -79,7 +79,7 @@ func (r *Record) Begin(e history.Execution) int {
 	return len(r.Run.Executions) - 1
 }
 
-// End implements work.Record: the execution ends now.
+// End takes down that the call at a place ends now.
 func (r *Record) End(at int, how history.Execution) {
 	now := r.Now()
 	r.mu.Lock()
@@ -88,14 +88,14 @@ func (r *Record) End(at int, how history.Execution) {
 	e.End, e.Outcome, e.Final, e.Wait, e.Releases = now, how.Outcome, how.Final, how.Wait, how.Releases
 }
 
-// Change implements work.Record.
+// Change takes down a change that an item of a work has made.
 func (r *Record) Change(c history.Change) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Run.Changes = append(r.Run.Changes, c)
 }
 
-// Visit implements work.Record.
+// Visit takes down now what a stream did.
 func (r *Record) Visit(v history.Visit) {
 	v.At = r.Now()
 	r.mu.Lock()

@@ -11,6 +11,7 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
+	"taskledger/integration/simulation/record"
 	"taskledger/task"
 	works "taskledger/work"
 	"taskledger/work/segmentation"
@@ -35,7 +36,7 @@ const walkTo, brakeTo, aloneTo = 40, 24, 6
 // errand is a work on one process. It implements task.Behavior.
 type errand[I any] struct {
 	*works.Work[Job, I]
-	record Record
+	record *record.Record
 	killed context.Context // of the process
 }
 
@@ -46,7 +47,7 @@ type step struct {
 }
 
 // errands returns the works of a process.
-func errands(killed context.Context, r Record, feeds *Feeds) []task.Behavior {
+func errands(killed context.Context, r *record.Record, feeds *Feeds) []task.Behavior {
 	policy := &works.Options{Policy: task.Policy{
 		MaxAttempts: 3,
 		MaxLost:     5,
@@ -55,14 +56,14 @@ func errands(killed context.Context, r Record, feeds *Feeds) []task.Behavior {
 		Existing:    events.RunAgain,
 	}}
 	changes := []works.Threshold{{Counter: Counter, Limit: MostChanges}}
-	walk := works.Partition[Job, step]{
+	walkPart := works.Partition[Job, step]{
 		Items:        stepsTo(walkTo),
 		Process:      process(r),
 		Segmentation: segmentation.Plan{Kind: segmentation.Numeric, To: walkTo, Buckets: 8},
 		Workers:      3,
 		Threads:      2,
 	}
-	think := works.Partition[Job, step]{
+	thinkPart := works.Partition[Job, step]{
 		ID:           "think",
 		Mode:         works.Simulate,
 		Items:        stepsTo(brakeTo),
@@ -72,14 +73,14 @@ func errands(killed context.Context, r Record, feeds *Feeds) []task.Behavior {
 		Workers:      2,
 		Thresholds:   changes,
 	}
-	do := think
-	do.ID, do.Mode, do.Workers = "do", works.Full, 3
-	alone := works.Partition[Job, step]{Items: stepsTo(aloneTo), Process: process(r)}
+	doPart := thinkPart
+	doPart.ID, doPart.Mode, doPart.Workers = "do", works.Full, 3
+	alonePart := works.Partition[Job, step]{Items: stepsTo(aloneTo), Process: process(r)}
 	all := (&streams{feeds, r, killed}).behaviors(policy)
 	for _, w := range []*works.Work[Job, step]{
-		works.Define(Walk, policy, walk),
-		works.Define(Brake, policy, think, do),
-		works.Define(Alone, policy, alone),
+		works.Define(Walk, policy, walkPart),
+		works.Define(Brake, policy, thinkPart, doPart),
+		works.Define(Alone, policy, alonePart),
 	} {
 		all = append(all, &errand[step]{w, r, killed})
 	}
@@ -109,7 +110,7 @@ func stepsTo(last int64) func(context.Context, Job, works.Bucket) iter.Seq2[step
 }
 
 // process works on an item for a while. Those that make a change ask for it, and tell that they made it.
-func process(r Record) func(context.Context, step) error {
+func process(r *record.Record) func(context.Context, step) error {
 	return func(ctx context.Context, s step) error {
 		select {
 		case <-ctx.Done():

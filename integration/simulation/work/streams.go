@@ -10,6 +10,7 @@ import (
 	"taskledger/behaviors"
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/simulation/record"
 	"taskledger/task"
 	works "taskledger/work"
 	"taskledger/work/feed"
@@ -53,7 +54,7 @@ type value struct {
 // streams makes the streams of a process.
 type streams struct {
 	feeds  *Feeds
-	record Record
+	record *record.Record
 	killed context.Context // of the process
 }
 
@@ -65,25 +66,25 @@ func (s *streams) behaviors(policy *works.Options) []task.Behavior {
 		{Code: "pass", React: works.Park, Pass: true},
 		{Code: "goon", React: works.GoOn},
 	}
-	follow := works.Stream[Job, value]{
+	followStream := works.Stream[Job, value]{
 		ID:      "do",
 		Threads: 3,
 		Rules:   rules,
 		Changes: s.changes(1),
 		Process: s.process,
 	}
-	think := follow
-	think.ID, think.Mode = "think", works.Simulate
-	vague := follow
-	vague.Imprecise, vague.Changes = true, s.changes(Group)
-	updates := follow
-	updates.Changes, updates.Source, updates.Convert, updates.Idle = nil, s.source, s.convert, time.Second
+	thinkStream := followStream
+	thinkStream.ID, thinkStream.Mode = "think", works.Simulate
+	vagueStream := followStream
+	vagueStream.Imprecise, vagueStream.Changes = true, s.changes(Group)
+	updatesStream := followStream
+	updatesStream.Changes, updatesStream.Source, updatesStream.Convert, updatesStream.Idle = nil, s.source, s.convert, time.Second
 	var all []task.Behavior
 	for _, w := range []*works.Work[Job, works.Change[value]]{
-		works.DefineStream(Follow, policy, follow),
-		works.DefineStream(Rehearse, policy, think, follow),
-		works.DefineStream(Vague, policy, vague),
-		works.DefineStream(Updates, policy, updates),
+		works.DefineStream(Follow, policy, followStream),
+		works.DefineStream(Rehearse, policy, thinkStream, followStream),
+		works.DefineStream(Vague, policy, vagueStream),
+		works.DefineStream(Updates, policy, updatesStream),
 	} {
 		all = append(all, &errand[works.Change[value]]{w, s.record, s.killed})
 	}

@@ -10,6 +10,7 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
+	"taskledger/integration/simulation/record"
 	"taskledger/task"
 	works "taskledger/work"
 )
@@ -30,21 +31,11 @@ type Job struct {
 	Odd     int `json:"odd,omitempty"`     // of a stream: 1 = changes fail for a while, 2 = some for longer; Fails counts how often
 }
 
-// Record takes down the calls of functions. Begin returns the place of one, and End completes it.
-type Record interface {
-	Begin(e history.Execution) (at int)
-	End(at int, how history.Execution)
-	// Change takes down a change that an item of a work has made.
-	Change(c history.Change)
-	// Visit takes down now what a stream did.
-	Visit(v history.Visit)
-}
-
 // work is a behavior on one process. It implements task.Behavior.
 type work struct {
 	id     string
 	policy task.Policy
-	record Record
+	record *record.Record
 	killed context.Context // of the process
 }
 
@@ -92,7 +83,7 @@ const Endings = "scfdrpzo"
 const outlasted = 800 * time.Millisecond
 
 // Behaviors returns those of a process, which is killed when a context ends. Its streams read feeds.
-func Behaviors(killed context.Context, r Record, feeds *Feeds) []task.Behavior {
+func Behaviors(killed context.Context, r *record.Record, feeds *Feeds) []task.Behavior {
 	backoff := task.Backoff{Base: 200 * time.Millisecond, Max: time.Second}
 	return append(errands(killed, r, feeds),
 		&work{Once, task.Policy{MaxAttempts: 3, MaxLost: 3, LostDelay: time.Millisecond, Backoff: backoff}, r, killed},
