@@ -7,7 +7,6 @@ import (
 	"strings"
 	"testing"
 
-	"taskledger/integration/simulation/machine"
 )
 
 // machineError returns the machine's error about a program that a shell command stands for, and that wrote so.
@@ -24,7 +23,7 @@ func TestEnded_TellsNoEndFromACrash(t *testing.T) {
 	}{
 		"gives up":     {machineError(t, "exit 1", "no answer\nand more"), noEnd, "no answer"},
 		"is not made":  {machineError(t, "exit 2", unmade+" 5m0s"+dump), noEnd, unmade + " 5m0s"},
-		"computes":     {fmt.Errorf("seed 7: %w\nSIGQUIT: quit"+dump, machine.ErrHangs), noEnd, machine.ErrHangs.Error()},
+		"computes":     {fmt.Errorf("seed 7: %w\nSIGQUIT: quit"+dump, build.ErrHangs), noEnd, build.ErrHangs.Error()},
 		"panics":       {machineError(t, "exit 2", "noise\npanic: nil map"+dump), panicked, "panic: nil map"},
 		"is fatal":     {machineError(t, "exit 2", "fatal error: no memory"+dump), panicked, "fatal error: no memory"},
 		"is killed":    {machineError(t, "kill -9 $$", ""), "", ""},

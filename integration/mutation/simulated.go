@@ -8,7 +8,6 @@ import (
 
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/simulation/build"
-	"taskledger/integration/simulation/machine"
 )
 
 // simulation makes histories of the whole engine in one process.
@@ -23,7 +22,7 @@ func (simulation) build(ctx context.Context, dir, laid string) (program string, 
 }
 
 func (simulation) judge(ctx context.Context, program, mutation, _ string, seed uint64) (h history, err error) {
-	record, err := machine.History(ctx, program, seed, variable+"="+mutation)
+	record, err := build.History(ctx, program, seed, variable+"="+mutation)
 	switch {
 	case ctx.Err() != nil:
 		return h, ctx.Err()
@@ -53,8 +52,8 @@ func ended(err error) (h history, _ error) {
 	exit, exited := errors.AsType[*exec.ExitError](err)
 	_, wrote, _ := strings.Cut(err.Error(), "\n")
 	switch {
-	case errors.Is(err, machine.ErrHangs):
-		h.note(noEnd, machine.ErrHangs.Error())
+	case errors.Is(err, build.ErrHangs):
+		h.note(noEnd, build.ErrHangs.Error())
 	case !exited:
 		return h, err
 	case exit.ExitCode() == exitError:

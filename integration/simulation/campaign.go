@@ -18,7 +18,7 @@ import (
 
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/simulation/machine"
+	"taskledger/integration/simulation/build"
 	"taskledger/integration/simulation/world"
 )
 
@@ -239,10 +239,10 @@ func (c *campaign) count(h *history.Run, seen check.Seen) {
 	if c.stored == nil {
 		c.stored = map[history.Answer]int{}
 	}
-	for answer, n := range machine.Stored(h) {
+	for answer, n := range build.Stored(h) {
 		c.stored[answer] += n
 	}
-	commands, done := machine.Commands(h)
+	commands, done := build.Commands(h)
 	c.commands, c.done = c.commands+commands, c.done+done
 	c.snapshots += h.Info.Snapshots
 	for i, n := range []int{h.Info.Snapshots, h.Info.Trimmed} {

@@ -23,7 +23,6 @@ import (
 
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/simulation/build"
-	"taskledger/integration/simulation/machine"
 )
 
 func main() {
@@ -101,7 +100,7 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 		options: o,
 		program: program,
 		history: func(ctx context.Context, program string, seed uint64) (*history.Run, error) {
-			return machine.History(ctx, program, seed)
+			return build.History(ctx, program, seed)
 		},
 		out:    out,
 		replay: args[0] == "replay",

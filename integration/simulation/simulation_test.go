@@ -11,7 +11,6 @@ import (
 
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/simulation/build"
-	"taskledger/integration/simulation/machine"
 	"taskledger/internal/repeat"
 )
 
@@ -47,7 +46,7 @@ func TestSimulation_SameSeedSameHistory(t *testing.T) {
 		var prints [2][]byte
 		for i, path := range []string{p, elsewhere} {
 			var err error
-			if prints[i], err = machine.Run(t.Context(), path, seed); err != nil {
+			if prints[i], err = build.Run(t.Context(), path, seed); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -69,7 +68,7 @@ func TestSimulation_HistoriesKeepTheInvariants(t *testing.T) {
 	bit := map[string]bool{}
 	judged := 0
 	for seed := range uint64(histories) {
-		h, err := machine.History(t.Context(), p, seed+1)
+		h, err := build.History(t.Context(), p, seed+1)
 		if err != nil {
 			t.Fatal(err)
 		}

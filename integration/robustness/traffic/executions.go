@@ -6,7 +6,6 @@ import (
 
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/traffic"
 )
 
 // Executions is the record of what functions did, as they tell themselves. Its methods may be called concurrently.

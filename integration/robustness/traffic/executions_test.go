@@ -4,7 +4,6 @@ import (
 	"testing"
 
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/traffic"
 )
 
 func TestExecutions_CountsWhatRuns(t *testing.T) {

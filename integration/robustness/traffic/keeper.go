@@ -14,7 +14,6 @@ import (
 
 	"taskledger/engine"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/traffic"
 	"taskledger/item"
 	"taskledger/task"
 )

@@ -13,7 +13,6 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
-	"taskledger/integration/simulation/work"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -110,7 +109,7 @@ type order struct {
 func (c *caller) submit(p *process, o order) (*engine.Future, history.Operation) {
 	b := p.behavior(o.behavior)
 	if !o.raw {
-		b = work.Varied(b, o.losses)
+		b = varied(b, o.losses)
 	}
 	op := history.Operation{Verb: history.Submit, Task: string(o.id), Options: history.Options{Delay: int64(o.delay)}, RunsAgain: b.Policy().Existing == events.RunAgain, Request: o.request,
 		Terms: traffic.Terms(b.Policy(), o.priority), Forbidden: o.forbidden}

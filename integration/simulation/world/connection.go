@@ -16,8 +16,8 @@ import (
 
 var (
 	errAway       = status.Error(codes.Unavailable, "etcd cannot be reached")
-	errDead       = status.Error(codes.Unavailable, "the process f dead")
-	errServerLate = status.Error(codes.DeadlineExceeded, "the server's deadline f exceeded")
+	errDead       = status.Error(codes.Unavailable, "the process is dead")
+	errServerLate = status.Error(codes.DeadlineExceeded, "the server's deadline is exceeded")
 )
 
 // connection joins one process to etcd. It implements modeletcd.Transport.

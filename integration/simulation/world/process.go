@@ -14,7 +14,6 @@ import (
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/integration/robustness/traffic"
-	"taskledger/integration/simulation/work"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -70,7 +69,7 @@ func (w *world) begin(name string, isNode bool) (*process, error) {
 	}
 	w.mu.Unlock()
 	p.etcd = w.etcd.Connect(p.conn)
-	p.behaviors = work.Behaviors(p.killed, w.record, &w.feeds)
+	p.behaviors = behaviorsOf(p.killed, w.record, &w.feeds)
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
 	store, err := etcdstore.Open(ctx, etcdstore.Config{

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/simulation/work"
 	"taskledger/task"
 )
 
@@ -95,7 +94,7 @@ func (w *world) settle() error {
 		tasks, err := w.tasks(ctx)
 		w.endRepetitions(tasks)
 		w.endSchedules(ctx)
-		if events := work.EventsOf(tasks); err != nil || len(work.Waiting(tasks, w.record.IsFilled())) > 0 || events != before {
+		if events := EventsOf(tasks); err != nil || len(stillWaiting(tasks, w.record.IsFilled())) > 0 || events != before {
 			last, before = time.Now(), events
 		}
 		select {
@@ -104,7 +103,7 @@ func (w *world) settle() error {
 			if err != nil {
 				return fmt.Errorf("the cluster does not settle: %w", err)
 			}
-			waiting := work.Waiting(tasks, w.record.IsFilled())
+			waiting := stillWaiting(tasks, w.record.IsFilled())
 			w.record.Damage(ended, "%s after the faults tasks have not ended, or go on: %s", w.settleWithin(), waiting)
 			return nil
 		}

@@ -10,7 +10,6 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/simulation/work"
 )
 
 const (
@@ -187,7 +186,7 @@ func (s *scenario) repeated() {
 func (s *scenario) regular() {
 	ends := make([]byte, 1+s.w.dice.n(6))
 	for i := range ends {
-		ends[i] = work.Endings[s.w.dice.n(len(work.Endings))]
+		ends[i] = allEndings[s.w.dice.n(len(allEndings))]
 	}
 	o := order{id: s.id, behavior: every, job: job{Work: s.work(300), Ends: string(ends)}, delay: pick(s.w.dice, 0, 0, 300*time.Millisecond)}
 	for range 1 + s.w.dice.n(2) { // the second one joins it, or begins another life

@@ -12,12 +12,11 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
-	"taskledger/integration/simulation/work"
 	"taskledger/schedule"
 )
 
 // endings lists the ways to end of attempts, but for those after which a run would never end.
-var endings = strings.ReplaceAll(work.Endings, string(work.Snoozes), "")
+var endings = strings.ReplaceAll(allEndings, string(snoozes), "")
 
 // timetables lists the kinds of schedules.
 var timetables = []func(*scenario, *schedule.Definition){

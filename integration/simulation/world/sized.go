@@ -4,7 +4,6 @@ import (
 	"context"
 	"sync/atomic"
 
-	"taskledger/integration/simulation/record"
 	"taskledger/store"
 )
 
@@ -13,7 +12,7 @@ type sized struct {
 	store.Store
 	small  bool
 	almost *atomic.Bool // it looks almost full
-	record *record.Record
+	record *recorder
 }
 
 // Usage implements store.Housekeeping.

@@ -9,7 +9,6 @@ import (
 
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/simulation/work"
 	"taskledger/task"
 )
 
@@ -20,7 +19,7 @@ func (s *scenario) errand() {
 	}
 	o := order{id: s.id, behavior: pick(s.w.dice, walk, walk, brake, brake, alone), job: job{
 		Work:    s.work(60),
-		Changes: pick(s.w.dice, 0, work.MostChanges, 2*work.MostChanges),
+		Changes: pick(s.w.dice, 0, mostChanges, 2*mostChanges),
 		Breaks:  pick(s.w.dice, 0, 0, 0, 1, 4),
 	}}
 	s.submit(o)
@@ -124,9 +123,9 @@ func (s *scenario) stream() {
 }
 
 // publish adds changes, or messages of one or two.
-func (s *scenario) publish(feed *work.Feed, pushed bool) {
+func (s *scenario) publish(feed *changeLog, pushed bool) {
 	key := func(of int) string { return fmt.Sprint("key-", of) }
-	places := make([][]string, work.Group*(1+s.w.dice.n(8)))
+	places := make([][]string, vagueGroup*(1+s.w.dice.n(8)))
 	for i := range places {
 		one := pick(s.w.dice, 0, 0, s.w.dice.n(6))
 		places[i] = []string{key(one)}
@@ -152,7 +151,7 @@ func (s *scenario) setToken() {
 	s.pause(500 * time.Millisecond)
 	p := s.client()
 	ctx, cancel := context.WithTimeout(s.w.patient, s.w.caller().patience())
-	token := strconv.Itoa(work.Group * s.w.dice.n(6))
+	token := strconv.Itoa(vagueGroup * s.w.dice.n(6))
 	if token == "0" {
 		token = ""
 	}

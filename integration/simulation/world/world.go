@@ -10,9 +10,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/keepers"
-	"taskledger/integration/simulation/record"
-	"taskledger/integration/simulation/work"
+	"taskledger/integration/robustness/traffic"
 	"taskledger/internal/modeletcd"
 	"taskledger/internal/version"
 	"taskledger/store/memarchive"
@@ -40,10 +38,10 @@ type world struct {
 	almost  atomic.Bool         // the store looks almost full
 	damaged atomic.Bool         // something is stored where an entry belongs
 	late    sync.WaitGroup      // requests that arrive when nobody waits for them any more
-	record  *record.Record
+	record  *recorder
 
-	keepers *keepers.Keepers
-	feeds   work.Feeds
+	keepers *traffic.Keepers
+	feeds   changeLogs
 	waits   sync.WaitGroup  // for futures
 	patient context.Context // of the waits; giveUp ends it
 	giveUp  context.CancelFunc
@@ -65,7 +63,7 @@ func newWorld(seed uint64) *world {
 		dice:    d,
 		etcd:    modeletcd.New(time.Now),
 		bus:     newBus(d),
-		record:  &record.Record{Began: time.Now()},
+		record:  &recorder{Began: time.Now()},
 		swept:   map[string]int64{},
 		busy:    map[string]bool{},
 		strange: map[int64]bool{},

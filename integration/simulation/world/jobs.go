@@ -1,5 +1,5 @@
 // Package work implements the behaviors of the tasks in a simulated history.
-package work
+package world
 
 import (
 	"context"
@@ -10,13 +10,12 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
-	"taskledger/integration/simulation/record"
 	"taskledger/task"
 	works "taskledger/work"
 )
 
 // Job is the parameters of every task: what its function does.
-type Job struct {
+type job struct {
 	Work   int    `json:"work,omitempty"`   // milliseconds that an attempt takes
 	Fails  int    `json:"fails,omitempty"`  // attempts of a run that fail before one succeeds
 	Dooms  int    `json:"dooms,omitempty"`  // attempts of the life that fail for good
@@ -32,19 +31,19 @@ type Job struct {
 }
 
 // work is a behavior on one process. It implements task.Behavior.
-type work struct {
+type jobBehavior struct {
 	id     string
 	policy task.Policy
-	record *record.Record
+	record *recorder
 	killed context.Context // of the process
 }
 
 // merging is a behavior that combines parameters. It implements task.Merger.
-type merging struct{ work }
+type mergingBehavior struct{ jobBehavior }
 
 // Merge implements task.Merger: the longer work wins.
-func (*merging) Merge(stored, requested []byte) ([]byte, error) {
-	var a, b Job
+func (*mergingBehavior) Merge(stored, requested []byte) ([]byte, error) {
+	var a, b job
 	if err := json.Unmarshal(stored, &a); err != nil {
 		return nil, err
 	}
@@ -57,52 +56,52 @@ func (*merging) Merge(stored, requested []byte) ([]byte, error) {
 
 // The behaviors.
 const (
-	Once  = "once"  // a submit that meets a final record returns its outcome
-	Again = "again" // it runs the task again
-	Brief = "brief" // attempts have a time-out, and a shard keeps one task that has ended
-	Merge = "merge" // it combines parameters
-	Every = "every" // its policy lets another run follow each
+	once  = "once"  // a submit that meets a final record returns its outcome
+	again = "again" // it runs the task again
+	brief = "brief" // attempts have a time-out, and a shard keeps one task that has ended
+	merge = "merge" // it combines parameters
+	every = "every" // its policy lets another run follow each
 )
 
 // How attempts end, as Job.Ends has it.
 const (
-	Succeeds = 's'
-	Chooses  = 'c' // it succeeds, and says itself when the next run begins
-	Fails    = 'f' // it is tried again, while its policy allows
-	Dooms    = 'd' // it fails for good
-	Rejects  = 'r' // it fails since it does not understand its parameters
-	Panics   = 'p'
-	Snoozes  = 'z'
-	Outlasts = 'o' // it is not done when its time is out
+	succeeds = 's'
+	chooses  = 'c' // it succeeds, and says itself when the next run begins
+	fails    = 'f' // it is tried again, while its policy allows
+	dooms    = 'd' // it fails for good
+	rejects  = 'r' // it fails since it does not understand its parameters
+	panics   = 'p'
+	snoozes  = 'z'
+	outlasts = 'o' // it is not done when its time is out
 )
 
 // Endings are all of them.
-const Endings = "scfdrpzo"
+const allEndings = "scfdrpzo"
 
 // outlasted is the time-out of what is repeated; what outlasts it takes twice as long.
 const outlasted = 800 * time.Millisecond
 
 // Behaviors returns those of a process, which is killed when a context ends. Its streams read feeds.
-func Behaviors(killed context.Context, r *record.Record, feeds *Feeds) []task.Behavior {
+func behaviorsOf(killed context.Context, r *recorder, feeds *changeLogs) []task.Behavior {
 	backoff := task.Backoff{Base: 200 * time.Millisecond, Max: time.Second}
 	return append(errands(killed, r, feeds),
-		&work{Once, task.Policy{MaxAttempts: 3, MaxLost: 3, LostDelay: time.Millisecond, Backoff: backoff}, r, killed},
-		&work{Again, task.Policy{MaxAttempts: 4, Backoff: backoff, Existing: events.RunAgain, MaxLost: 5, LostDelay: 100 * time.Millisecond}, r, killed},
-		&work{Brief, task.Policy{MaxAttempts: 2, MaxLost: 5, LostDelay: 10 * time.Millisecond, Backoff: backoff, Timeout: 700 * time.Millisecond,
+		&jobBehavior{once, task.Policy{MaxAttempts: 3, MaxLost: 3, LostDelay: time.Millisecond, Backoff: backoff}, r, killed},
+		&jobBehavior{again, task.Policy{MaxAttempts: 4, Backoff: backoff, Existing: events.RunAgain, MaxLost: 5, LostDelay: 100 * time.Millisecond}, r, killed},
+		&jobBehavior{brief, task.Policy{MaxAttempts: 2, MaxLost: 5, LostDelay: 10 * time.Millisecond, Backoff: backoff, Timeout: 700 * time.Millisecond,
 			Priority: 5, RetainCount: 1}, r, killed},
-		&work{Every, task.Policy{MaxAttempts: 2, MaxLost: 1, LostDelay: time.Millisecond, Backoff: backoff, Existing: events.RunAgain,
+		&jobBehavior{every, task.Policy{MaxAttempts: 2, MaxLost: 1, LostDelay: time.Millisecond, Backoff: backoff, Existing: events.RunAgain,
 			Timeout: outlasted, Every: 700 * time.Millisecond}, r, killed},
-		&merging{work{Merge, task.Policy{MaxAttempts: 3, MaxLost: 5, LostDelay: 10 * time.Millisecond, Backoff: backoff, Existing: events.RunAgain}, r, killed}},
+		&mergingBehavior{jobBehavior{merge, task.Policy{MaxAttempts: 3, MaxLost: 5, LostDelay: 10 * time.Millisecond, Backoff: backoff, Existing: events.RunAgain}, r, killed}},
 	)
 }
 
 // Varied is a behavior as another release might have it, which lets more attempts be lost.
-func Varied(b task.Behavior, losses int) task.Behavior {
+func varied(b task.Behavior, losses int) task.Behavior {
 	switch b := b.(type) {
-	case *work:
+	case *jobBehavior:
 		return b.allowing(losses)
-	case *merging:
-		return &merging{*b.allowing(losses)}
+	case *mergingBehavior:
+		return &mergingBehavior{*b.allowing(losses)}
 	case *errand[step], *errand[works.Change[value]]:
 		return b
 	}
@@ -110,7 +109,7 @@ func Varied(b task.Behavior, losses int) task.Behavior {
 }
 
 // allowing is the work with more losses allowed.
-func (b *work) allowing(losses int) *work {
+func (b *jobBehavior) allowing(losses int) *jobBehavior {
 	other := *b
 	if losses > 0 {
 		other.policy.MaxLost += losses
@@ -119,19 +118,19 @@ func (b *work) allowing(losses int) *work {
 }
 
 // ID implements task.Behavior.
-func (b *work) ID() string { return b.id }
+func (b *jobBehavior) ID() string { return b.id }
 
 // Types implements task.Behavior.
-func (b *work) Types() string { return "job string" }
+func (b *jobBehavior) Types() string { return "job string" }
 
 // Policy implements task.Behavior.
-func (b *work) Policy() task.Policy { return b.policy }
+func (b *jobBehavior) Policy() task.Policy { return b.policy }
 
 // Plan implements task.Behavior.
-func (b *work) Plan([]byte, time.Time) (task.Plan, error) { return task.Plan{}, nil }
+func (b *jobBehavior) Plan([]byte, time.Time) (task.Plan, error) { return task.Plan{}, nil }
 
 // Run implements task.Behavior. What it returns, and when, goes into the record.
-func (b *work) Run(ctx context.Context, a task.Attempt) task.Outcome {
+func (b *jobBehavior) Run(ctx context.Context, a task.Attempt) task.Outcome {
 	at := b.record.Begin(history.Execution{Task: string(a.Task), Node: traffic.SessionOf(ctx, a.Log), Token: a.Token, Attempt: uint32(a.Number),
 		Try: uint32(a.Failures) + 1, Repeats: a.Policy.Every != 0})
 	out, stopped := b.attempt(ctx, a)
@@ -164,15 +163,15 @@ func outcomeOf(out task.Outcome) string {
 }
 
 // attempt does the job; stopped means that it was told to.
-func (b *work) attempt(ctx context.Context, a task.Attempt) (out task.Outcome, stopped bool) {
-	var j Job
+func (b *jobBehavior) attempt(ctx context.Context, a task.Attempt) (out task.Outcome, stopped bool) {
+	var j job
 	if err := json.Unmarshal(a.Params, &j); err != nil {
 		return task.Outcome{Err: &events.Error{Code: events.CodeRejected, Message: err.Error()}}, false
 	}
 	a.Progress(0, 1, "")
 	end := j.end(a.Number)
 	takes := time.Duration(j.Work) * time.Millisecond
-	if end == Outlasts {
+	if end == outlasts {
 		takes = 2 * outlasted
 	}
 	select {
@@ -181,28 +180,28 @@ func (b *work) attempt(ctx context.Context, a task.Attempt) (out task.Outcome, s
 	case <-time.After(takes):
 	}
 	switch {
-	case end == Rejects:
+	case end == rejects:
 		return task.Outcome{Err: &events.Error{Code: events.CodeRejected, Message: "not understood"}}, false
-	case a.Number <= j.Snooze || end == Snoozes:
+	case a.Number <= j.Snooze || end == snoozes:
 		return task.Outcome{Snooze: 200 * time.Millisecond}, false
-	case a.Number <= j.Dooms || end == Dooms:
+	case a.Number <= j.Dooms || end == dooms:
 		return task.Outcome{Err: &events.Error{Code: "doomed", Message: "for good"}}, false
-	case a.Failures < j.Fails || end == Fails || end == Panics:
+	case a.Failures < j.Fails || end == fails || end == panics:
 		code := "unlucky"
-		if b.later(a) > 0 && (j.Panics || end == Panics) {
+		if b.later(a) > 0 && (j.Panics || end == panics) {
 			code = events.CodePanic
 		}
 		return task.Outcome{Err: &events.Error{Code: code, Message: "for now", Retryable: true}, Wait: b.later(a)}, false
 	}
 	out.Result = fmt.Appendf(nil, "%q", a.Token)
-	if a.Number < j.Runs || end == Chooses {
+	if a.Number < j.Runs || end == chooses {
 		out.Wait = 300 * time.Millisecond
 	}
 	return out, false
 }
 
 // end returns the ending of the attempt of a number; 0 = the rest of the job decides.
-func (j *Job) end(attempt int) byte {
+func (j *job) end(attempt int) byte {
 	if j.Ends == "" {
 		return 0
 	}
@@ -210,7 +209,7 @@ func (j *Job) end(attempt int) byte {
 }
 
 // later is the wait for the next attempt of a run; 0 when its attempts are used up.
-func (b *work) later(a task.Attempt) time.Duration {
+func (b *jobBehavior) later(a task.Attempt) time.Duration {
 	if a.Failures+1 >= a.Policy.MaxAttempts {
 		return 0
 	}

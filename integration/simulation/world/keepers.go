@@ -1,4 +1,4 @@
-package record
+package world
 
 import (
 	"context"
@@ -6,15 +6,15 @@ import (
 
 	"taskledger/engine"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/keepers"
+	"taskledger/integration/robustness/traffic"
 )
 
 // itemsTold is the invariant that a client of a task store sees broken itself, as package check names it.
 const itemsTold = "18 items"
 
 // Keepers returns clients of task stores, who ask through those that client draws, for as long as somebody waits.
-func (r *Record) Keepers(patient context.Context, client func() (*engine.Client, context.Context)) *keepers.Keepers {
-	return &keepers.Keepers{First: 1000, Patience: 6 * time.Second, Patient: patient, Rest: time.Sleep, Now: r.Now, Client: client,
+func (r *recorder) Keepers(patient context.Context, client func() (*engine.Client, context.Context)) *traffic.Keepers {
+	return &traffic.Keepers{First: 1000, Patience: 6 * time.Second, Patient: patient, Rest: time.Sleep, Now: r.Now, Client: client,
 		Tell: func(_ int64, c history.ItemCall) {
 			if c.Answer != "" {
 				r.addItemCall(c)
@@ -24,7 +24,7 @@ func (r *Record) Keepers(patient context.Context, client func() (*engine.Client,
 	}
 }
 
-func (r *Record) addItemCall(c history.ItemCall) {
+func (r *recorder) addItemCall(c history.ItemCall) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Run.Items = append(r.Run.Items, c)

@@ -1,10 +1,9 @@
-package work_test
+package world
 
 import (
 	"strings"
 	"testing"
 
-	"taskledger/integration/simulation/work"
 	"taskledger/task"
 )
 
@@ -12,7 +11,7 @@ import (
 func TestWaiting_NamesTasksThatGoOn(t *testing.T) {
 	tasks := []task.Task{{ID: "ended", Status: task.Success}, {ID: "waits", Status: task.Created},
 		{ID: "suspended", Status: task.Created, Suspended: true}}
-	if got := strings.Join(work.Waiting(tasks, false), "; "); !strings.HasPrefix(got, "waits (") || strings.Contains(got, ";") {
+	if got := strings.Join(stillWaiting(tasks, false), "; "); !strings.HasPrefix(got, "waits (") || strings.Contains(got, ";") {
 		t.Errorf("still waiting: %s", got)
 	}
 }
@@ -24,7 +23,7 @@ func TestWaiting_PassesOverRepetitionsWhileTheStoreIsFilled(t *testing.T) {
 		true:  "tries again (FAILURE, attempt 0); was asked for (SUCCESS, attempt 0)",
 	} {
 		again := task.Times{ScheduleNotBefore: 1}
-		got := strings.Join(work.Waiting([]task.Task{
+		got := strings.Join(stillWaiting([]task.Task{
 			{ID: "repeats", Status: task.Success, Times: again, Details: task.Details{RunEnded: true}},
 			{ID: "tries again", Status: task.Failure, Times: again},
 			{ID: "was asked for", Status: task.Success, Times: again, Details: task.Details{RunEnded: true, WaitsSince: 1}},

@@ -1,4 +1,4 @@
-package work_test
+package build_test
 
 import (
 	"testing"

@@ -1,4 +1,4 @@
-package work
+package world
 
 import (
 	"context"
@@ -10,7 +10,6 @@ import (
 	"taskledger/behaviors"
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/simulation/record"
 	"taskledger/task"
 	works "taskledger/work"
 	"taskledger/work/feed"
@@ -18,20 +17,20 @@ import (
 
 // The streams. Their changes come from Feeds.
 const (
-	Follow   = "follow"   // each change has a token
-	Rehearse = "rehearse" // likewise, and what there is is simulated first
-	Vague    = "vague"    // groups of changes share a token
-	Updates  = "updates"  // messages are pushed
+	follow   = "follow"   // each change has a token
+	rehearse = "rehearse" // likewise, and what there is is simulated first
+	vague    = "vague"    // groups of changes share a token
+	updates  = "updates"  // messages are pushed
 )
 
 // Group is the number of changes of a Vague stream that share a token.
-const Group = 3
+const vagueGroup = 3
 
 // fates says what the function makes of a change, by its place, where the job is odd. An error has its fate as code.
 var fates = [...]string{3: "later", 5: "park", 7: "pass", 9: "goon", 10: "skip", 11: "later", 13: "poison", 15: "stops", 16: ""}
 
 // fate returns what becomes of the change at a place.
-func (j *Job) fate(place uint64) string {
+func (j *job) fate(place uint64) string {
 	if j.Odd == 0 {
 		return ""
 	}
@@ -53,8 +52,8 @@ type value struct {
 
 // streams makes the streams of a process.
 type streams struct {
-	feeds  *Feeds
-	record *record.Record
+	feeds  *changeLogs
+	record *recorder
 	killed context.Context // of the process
 }
 
@@ -66,7 +65,7 @@ func (s *streams) behaviors(policy *works.Options) []task.Behavior {
 		{Code: "pass", React: works.Park, Pass: true},
 		{Code: "goon", React: works.GoOn},
 	}
-	followStream := works.Stream[Job, value]{
+	followStream := works.Stream[job, value]{
 		ID:      "do",
 		Threads: 3,
 		Rules:   rules,
@@ -76,15 +75,15 @@ func (s *streams) behaviors(policy *works.Options) []task.Behavior {
 	thinkStream := followStream
 	thinkStream.ID, thinkStream.Mode = "think", works.Simulate
 	vagueStream := followStream
-	vagueStream.Imprecise, vagueStream.Changes = true, s.changes(Group)
+	vagueStream.Imprecise, vagueStream.Changes = true, s.changes(vagueGroup)
 	updatesStream := followStream
 	updatesStream.Changes, updatesStream.Source, updatesStream.Convert, updatesStream.Idle = nil, s.source, s.convert, time.Second
 	var all []task.Behavior
-	for _, w := range []*works.Work[Job, works.Change[value]]{
-		works.DefineStream(Follow, policy, followStream),
-		works.DefineStream(Rehearse, policy, thinkStream, followStream),
-		works.DefineStream(Vague, policy, vagueStream),
-		works.DefineStream(Updates, policy, updatesStream),
+	for _, w := range []*works.Work[job, works.Change[value]]{
+		works.DefineStream(follow, policy, followStream),
+		works.DefineStream(rehearse, policy, thinkStream, followStream),
+		works.DefineStream(vague, policy, vagueStream),
+		works.DefineStream(updates, policy, updatesStream),
 	} {
 		all = append(all, &errand[works.Change[value]]{w, s.record, s.killed})
 	}
@@ -93,8 +92,8 @@ func (s *streams) behaviors(policy *works.Options) []task.Behavior {
 
 // changes fetches what a feed has behind a token, so many changes with a token each. In the first attempts of a task
 // the source fails, as its job says.
-func (s *streams) changes(group uint64) func(context.Context, Job, string) iter.Seq2[works.Change[value], error] {
-	return func(ctx context.Context, j Job, token string) iter.Seq2[works.Change[value], error] {
+func (s *streams) changes(group uint64) func(context.Context, job, string) iter.Seq2[works.Change[value], error] {
+	return func(ctx context.Context, j job, token string) iter.Seq2[works.Change[value], error] {
 		of := ctx.Value(parentKey{}).(parent)
 		from, _ := strconv.ParseUint(token, 10, 64)
 		feed := s.feeds.Make(string(of.id), false)
@@ -119,7 +118,7 @@ func (s *streams) changes(group uint64) func(context.Context, Job, string) iter.
 }
 
 // change returns a change of a feed.
-func (j *Job) change(place uint64, key string) works.Change[value] {
+func (j *job) change(place uint64, key string) works.Change[value] {
 	return works.Change[value]{
 		Key: key,
 		Value: value{
@@ -177,7 +176,7 @@ func (s *streams) visited(of parent, place uint64, key string) {
 }
 
 // convert returns the changes of a message. Some cannot be read before they were parked.
-func (s *streams) convert(ctx context.Context, j Job, m feed.Message) (all []works.Change[value], err error) {
+func (s *streams) convert(ctx context.Context, j job, m feed.Message) (all []works.Change[value], err error) {
 	of := ctx.Value(parentKey{}).(parent)
 	keys, _ := s.feeds.Make(string(of.id), true).keys(m.Place)
 	for _, key := range keys {
@@ -190,7 +189,7 @@ func (s *streams) convert(ctx context.Context, j Job, m feed.Message) (all []wor
 }
 
 // source opens the source of a stream.
-func (s *streams) source(ctx context.Context, _ Job) (feed.Source, error) {
+func (s *streams) source(ctx context.Context, _ job) (feed.Source, error) {
 	of := ctx.Value(parentKey{}).(parent)
 	from := s.feeds.Make(string(of.id), true).messages.Open()
 	return &source{

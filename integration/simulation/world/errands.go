@@ -1,4 +1,4 @@
-package work
+package world
 
 import (
 	"cmp"
@@ -11,7 +11,6 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
-	"taskledger/integration/simulation/record"
 	"taskledger/task"
 	works "taskledger/work"
 	"taskledger/work/segmentation"
@@ -19,15 +18,15 @@ import (
 
 // The works. Their items are numbers.
 const (
-	Walk  = "walk"  // buckets for several workers
-	Brake = "brake" // a partition is simulated before another one, and a counter has a limit
-	Alone = "alone" // one bucket, whose items need no second worker
+	walk  = "walk"  // buckets for several workers
+	brake = "brake" // a partition is simulated before another one, and a counter has a limit
+	alone = "alone" // one bucket, whose items need no second worker
 )
 
 // Counter counts the changes of the work Brake, of which MostChanges are allowed to each of its partitions.
 const (
-	Counter     = "changes"
-	MostChanges = 8
+	changeCounter = "changes"
+	mostChanges   = 8
 )
 
 // walkTo, brakeTo and aloneTo bound the items.
@@ -35,19 +34,19 @@ const walkTo, brakeTo, aloneTo = 40, 24, 6
 
 // errand is a work on one process. It implements task.Behavior.
 type errand[I any] struct {
-	*works.Work[Job, I]
-	record *record.Record
+	*works.Work[job, I]
+	record *recorder
 	killed context.Context // of the process
 }
 
 // step is an item.
 type step struct {
 	n   int64
-	job Job
+	job job
 }
 
 // errands returns the works of a process.
-func errands(killed context.Context, r *record.Record, feeds *Feeds) []task.Behavior {
+func errands(killed context.Context, r *recorder, feeds *changeLogs) []task.Behavior {
 	policy := &works.Options{Policy: task.Policy{
 		MaxAttempts: 3,
 		MaxLost:     5,
@@ -55,32 +54,32 @@ func errands(killed context.Context, r *record.Record, feeds *Feeds) []task.Beha
 		Backoff:     task.Backoff{Base: 200 * time.Millisecond, Max: time.Second},
 		Existing:    events.RunAgain,
 	}}
-	changes := []works.Threshold{{Counter: Counter, Limit: MostChanges}}
-	walkPart := works.Partition[Job, step]{
+	changes := []works.Threshold{{Counter: changeCounter, Limit: mostChanges}}
+	walkPart := works.Partition[job, step]{
 		Items:        stepsTo(walkTo),
-		Process:      process(r),
+		Process:      processStep(r),
 		Segmentation: segmentation.Plan{Kind: segmentation.Numeric, To: walkTo, Buckets: 8},
 		Workers:      3,
 		Threads:      2,
 	}
-	thinkPart := works.Partition[Job, step]{
+	thinkPart := works.Partition[job, step]{
 		ID:           "think",
 		Mode:         works.Simulate,
 		Items:        stepsTo(brakeTo),
-		Count:        func(context.Context, Job) (int64, error) { return brakeTo, nil },
-		Process:      process(r),
+		Count:        func(context.Context, job) (int64, error) { return brakeTo, nil },
+		Process:      processStep(r),
 		Segmentation: segmentation.Plan{Kind: segmentation.Numeric, To: brakeTo, Buckets: 3},
 		Workers:      2,
 		Thresholds:   changes,
 	}
 	doPart := thinkPart
 	doPart.ID, doPart.Mode, doPart.Workers = "do", works.Full, 3
-	alonePart := works.Partition[Job, step]{Items: stepsTo(aloneTo), Process: process(r)}
+	alonePart := works.Partition[job, step]{Items: stepsTo(aloneTo), Process: processStep(r)}
 	all := (&streams{feeds, r, killed}).behaviors(policy)
-	for _, w := range []*works.Work[Job, step]{
-		works.Define(Walk, policy, walkPart),
-		works.Define(Brake, policy, thinkPart, doPart),
-		works.Define(Alone, policy, alonePart),
+	for _, w := range []*works.Work[job, step]{
+		works.Define(walk, policy, walkPart),
+		works.Define(brake, policy, thinkPart, doPart),
+		works.Define(alone, policy, alonePart),
 	} {
 		all = append(all, &errand[step]{w, r, killed})
 	}
@@ -88,8 +87,8 @@ func errands(killed context.Context, r *record.Record, feeds *Feeds) []task.Beha
 }
 
 // stepsTo returns the items of a bucket, up to a number. Iterators fail in the first attempts of a task, as its job says.
-func stepsTo(last int64) func(context.Context, Job, works.Bucket) iter.Seq2[step, error] {
-	return func(ctx context.Context, j Job, b works.Bucket) iter.Seq2[step, error] {
+func stepsTo(last int64) func(context.Context, job, works.Bucket) iter.Seq2[step, error] {
+	return func(ctx context.Context, j job, b works.Bucket) iter.Seq2[step, error] {
 		from, to := b.From, b.To
 		if b.Kind != segmentation.Numeric {
 			from, to = 0, last
@@ -110,7 +109,7 @@ func stepsTo(last int64) func(context.Context, Job, works.Bucket) iter.Seq2[step
 }
 
 // process works on an item for a while. Those that make a change ask for it, and tell that they made it.
-func process(r *record.Record) func(context.Context, step) error {
+func processStep(r *recorder) func(context.Context, step) error {
 	return func(ctx context.Context, s step) error {
 		select {
 		case <-ctx.Done():
@@ -127,7 +126,7 @@ func process(r *record.Record) func(context.Context, step) error {
 		if s.n >= int64(s.job.Changes) || info.Partition != "think" && info.Partition != "do" {
 			return nil
 		}
-		if err := works.Permit(ctx, Counter); err != nil {
+		if err := works.Permit(ctx, changeCounter); err != nil {
 			return err
 		}
 		of := ctx.Value(parentKey{}).(parent)

@@ -1,4 +1,4 @@
-package machine_test
+package build_test
 
 import (
 	"errors"
@@ -7,18 +7,18 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/integration/simulation/machine"
+	"taskledger/integration/simulation/build"
 )
 
 // How long a program takes is the machine's affair: it hangs once it has used up its time of a processor.
 func TestRun_AProgramThatUsesUpItsTimeOfAProcessorHangs(t *testing.T) {
-	for said, want := range map[string]error{"SIGXCPU: cpu limit exceeded": machine.ErrHangs, "panic: for some other cause": nil} {
+	for said, want := range map[string]error{"SIGXCPU: cpu limit exceeded": build.ErrHangs, "panic: for some other cause": nil} {
 		program := filepath.Join(t.TempDir(), "program")
 		frame := `printf '\000\000PB\000\000\000\000\000\000\000\000\000\000\000\033` + said + `' >&2; exit 2`
 		if err := os.WriteFile(program, []byte("#!/bin/sh\n"+frame+"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := machine.Run(t.Context(), program, 7); err == nil || errors.Is(err, machine.ErrHangs) != (want != nil) {
+		if _, err := build.Run(t.Context(), program, 7); err == nil || errors.Is(err, build.ErrHangs) != (want != nil) {
 			t.Errorf("a program that says %q: %v", said, err)
 		}
 	}
@@ -28,12 +28,12 @@ func TestRun_AProgramThatUsesUpItsTimeOfAProcessorHangs(t *testing.T) {
 // another cause tells nothing.
 func TestRun_AProgramThatIsKilledWhileItComputesHangs(t *testing.T) {
 	defer machine.SetComputes(machine.SetComputes(time.Second / 2))
-	for does, want := range map[string]error{"ulimit -t 1; while :; do :; done": machine.ErrHangs, "kill -9 $$": nil} {
+	for does, want := range map[string]error{"ulimit -t 1; while :; do :; done": build.ErrHangs, "kill -9 $$": nil} {
 		program := filepath.Join(t.TempDir(), "program")
 		if err := os.WriteFile(program, []byte("#!/bin/sh\n"+does+"\n"), 0o700); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := machine.Run(t.Context(), program, 7); err == nil || errors.Is(err, machine.ErrHangs) != (want != nil) {
+		if _, err := build.Run(t.Context(), program, 7); err == nil || errors.Is(err, build.ErrHangs) != (want != nil) {
 			t.Errorf("%s: %v", does, err)
 		}
 	}

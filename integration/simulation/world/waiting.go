@@ -1,4 +1,4 @@
-package work
+package world
 
 import (
 	"fmt"
@@ -7,7 +7,7 @@ import (
 )
 
 // Waiting names tasks that have still something to do. Repetitions have nothing to do while the store is filled.
-func Waiting(tasks []task.Task, filled bool) (all []string) {
+func stillWaiting(tasks []task.Task, filled bool) (all []string) {
 	for i := range tasks {
 		t := &tasks[i]
 		repeats := t.Details.RunEnded && t.Details.WaitsSince == 0

@@ -1,4 +1,4 @@
-package work
+package world
 
 import (
 	"cmp"
@@ -12,13 +12,13 @@ import (
 
 // Feeds hold the changes for streams, outside of all processes. The zero value has none. Its methods may be called
 // concurrently.
-type Feeds struct {
+type changeLogs struct {
 	mu  sync.Mutex
-	all map[string]*Feed // by the task that has the stream
+	all map[string]*changeLog // by the task that has the stream
 }
 
 // Feed has the changes of one task.
-type Feed struct {
+type changeLog struct {
 	mu       sync.Mutex
 	is       history.Feed
 	messages *memfeed.Feed // nil = its changes are fetched
@@ -29,15 +29,15 @@ type Feed struct {
 const ackWait = 3 * time.Second
 
 // Make returns the feed of a task, which it makes if there is none.
-func (f *Feeds) Make(task string, pushed bool) *Feed {
+func (f *changeLogs) Make(task string, pushed bool) *changeLog {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if f.all == nil {
-		f.all = map[string]*Feed{}
+		f.all = map[string]*changeLog{}
 	}
 	one := f.all[task]
 	if one == nil {
-		one = &Feed{is: history.Feed{Task: task, Pushed: pushed}}
+		one = &changeLog{is: history.Feed{Task: task, Pushed: pushed}}
 		if pushed {
 			one.messages = memfeed.New(memfeed.Config{AckWait: ackWait})
 		}
@@ -47,7 +47,7 @@ func (f *Feeds) Make(task string, pushed bool) *Feed {
 }
 
 // History returns what was published, by task.
-func (f *Feeds) History() (all []history.Feed) {
+func (f *changeLogs) History() (all []history.Feed) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, one := range f.all {
@@ -61,7 +61,7 @@ func (f *Feeds) History() (all []history.Feed) {
 
 // Publish adds changes at a time of the history: at each place one of each key there, which a message of a pushed feed has
 // together.
-func (f *Feed) Publish(at int64, places [][]string) {
+func (f *changeLog) Publish(at int64, places [][]string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	for _, keys := range places {
@@ -75,7 +75,7 @@ func (f *Feed) Publish(at int64, places [][]string) {
 
 // Disturb has messages that wait to be acknowledged come again at once, the last ones first, and others get lost on their
 // way.
-func (f *Feed) Disturb(lost int) {
+func (f *changeLog) Disturb(lost int) {
 	if f.messages == nil {
 		return
 	}
@@ -86,7 +86,7 @@ func (f *Feed) Disturb(lost int) {
 }
 
 // keys returns the keys of the changes at a place; false = there is none.
-func (f *Feed) keys(place uint64) (keys []string, there bool) {
+func (f *changeLog) keys(place uint64) (keys []string, there bool) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	if place == 0 || place > uint64(len(f.is.Keys)) {

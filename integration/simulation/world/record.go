@@ -1,5 +1,5 @@
 // Package record gathers a simulated history.
-package record
+package world
 
 import (
 	"fmt"
@@ -10,7 +10,7 @@ import (
 )
 
 // Record is a history in the making. No fault touches it. Its methods may be called concurrently.
-type Record struct {
+type recorder struct {
 	Run   history.Run // to be read and filled in by one goroutine, when nothing else goes on
 	Began time.Time
 
@@ -20,10 +20,10 @@ type Record struct {
 }
 
 // Now is the time since the beginning, nanoseconds.
-func (r *Record) Now() int64 { return int64(time.Since(r.Began)) }
+func (r *recorder) Now() int64 { return int64(time.Since(r.Began)) }
 
 // Caller returns a number that no caller has had.
-func (r *Record) Caller() int {
+func (r *recorder) Caller() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.callers++
@@ -31,7 +31,7 @@ func (r *Record) Caller() int {
 }
 
 // Trace returns a number that no call has had.
-func (r *Record) Trace() int {
+func (r *recorder) Trace() int {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.traces++
@@ -39,7 +39,7 @@ func (r *Record) Trace() int {
 }
 
 // Operate adds an operation.
-func (r *Record) Operate(op history.Operation) {
+func (r *recorder) Operate(op history.Operation) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Run.Operations = append(r.Run.Operations, op)
@@ -49,7 +49,7 @@ func (r *Record) Operate(op history.Operation) {
 const looksEvery = 2 * time.Second
 
 // Filled notes that a process sees a store in which no new task is accepted, though no fault lets it look so.
-func (r *Record) Filled() {
+func (r *recorder) Filled() {
 	now := r.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -62,7 +62,7 @@ func (r *Record) Filled() {
 }
 
 // IsFilled reports whether a process has seen such a store at its last look.
-func (r *Record) IsFilled() bool {
+func (r *recorder) IsFilled() bool {
 	now := r.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -71,7 +71,7 @@ func (r *Record) IsFilled() bool {
 }
 
 // Begin takes down that a call of a function begins now, and returns its place.
-func (r *Record) Begin(e history.Execution) int {
+func (r *recorder) Begin(e history.Execution) int {
 	e.Begin = r.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -80,7 +80,7 @@ func (r *Record) Begin(e history.Execution) int {
 }
 
 // End takes down that the call at a place ends now.
-func (r *Record) End(at int, how history.Execution) {
+func (r *recorder) End(at int, how history.Execution) {
 	now := r.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -89,14 +89,14 @@ func (r *Record) End(at int, how history.Execution) {
 }
 
 // Change takes down a change that an item of a work has made.
-func (r *Record) Change(c history.Change) {
+func (r *recorder) Change(c history.Change) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Run.Changes = append(r.Run.Changes, c)
 }
 
 // Visit takes down now what a stream did.
-func (r *Record) Visit(v history.Visit) {
+func (r *recorder) Visit(v history.Visit) {
 	v.At = r.Now()
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -104,14 +104,14 @@ func (r *Record) Visit(v history.Visit) {
 }
 
 // Damage notes what the program failed at.
-func (r *Record) Damage(invariant, format string, args ...any) {
+func (r *recorder) Damage(invariant, format string, args ...any) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Run.Damage = append(r.Run.Damage, history.Finding{Invariant: invariant, Text: fmt.Sprintf(format, args...)})
 }
 
 // Running counts the calls of functions that a session has not seen return.
-func (r *Record) Running(session string) (n int) {
+func (r *recorder) Running(session string) (n int) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	for i := range r.Run.Executions {
@@ -123,7 +123,7 @@ func (r *Record) Running(session string) (n int) {
 }
 
 // Fault adds a fault.
-func (r *Record) Fault(f history.Fault) {
+func (r *recorder) Fault(f history.Fault) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Run.Faults = append(r.Run.Faults, f)
