@@ -18,8 +18,8 @@ import (
 	"taskledger/integration/simulation/world"
 )
 
-// main makes the history of the seed that is the program's argument, and writes it to standard output, in gob. Package build
-// compiles it with the build tag, and runs it.
+// main makes the history of the seed that is the program's argument, and writes it to standard output, in gob. Package
+// build compiles it with the build tag, and runs it.
 func main() {
 	if err := makeHistory(os.Args[1:]); err != nil {
 		fmt.Fprintln(os.Stderr, err)

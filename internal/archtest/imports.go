@@ -16,11 +16,11 @@ type row struct {
 }
 
 // ParsePolicy reads a table of three columns separated by "|": the folder of a package, its allowed imports separated
-// by spaces, and the reason. A folder ending in "/..." stands for itself and those below it without a row of their own. In place
-// of a folder a pattern of path.Match may stand that ends in ".go": those files have this row instead of their package's.
-// An allowed import names a folder of the module, with all below it if it ends in "/...", or a third-party path with
-// all below it. The row "tests" lists what every test file may import besides, in addition to all packages of the
-// module. Empty lines and lines that begin with "#" are skipped.
+// by spaces, and the reason. A folder ending in "/..." stands for itself and those below it without a row of their own.
+// In place of a folder a pattern of path.Match may stand that ends in ".go": those files have this row instead of their
+// package's. An allowed import names a folder of the module, with all below it if it ends in "/...", or a third-party
+// path with all below it. The row "tests" lists what every test file may import besides, in addition to all packages of
+// the module. Empty lines and lines that begin with "#" are skipped.
 func ParsePolicy(table string) (*Policy, error) {
 	p := new(Policy)
 	for line := range strings.Lines(table) {

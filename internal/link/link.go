@@ -1,4 +1,5 @@
-// Package link carries connections of tests through this process, so that what they carry can be kept back, delayed or lost.
+// Package link carries connections of tests through this process, so that what they carry can be kept back, delayed or
+// lost.
 package link
 
 import (

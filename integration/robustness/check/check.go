@@ -1,6 +1,7 @@
 // Package check judges a recorded run: whether what clients were told, what functions did and what etcd holds keep the
 // invariants of the design. It shares no code with what it judges but the stored form of entries: legal transitions and
-// the state that follows from them are written down here a second time.
+// the state that follows from them are written down here a second time. The files fold*.go have the folds of records
+// that are no tasks, which import nothing but events.
 //
 // Each checker is one file, and reports under the number of its invariant. A task or a shard whose journal makes no
 // sense is reported once and judged no further.

@@ -6,7 +6,7 @@ import (
 	"taskledger/events"
 )
 
-// Chain holds the sequence number and the position of the last event of a record that a shard has once.
+// recordChain holds the sequence number and the position of the last event of a record that a shard has once.
 type recordChain struct {
 	Broken bool // the fold of the record stopped
 
@@ -27,8 +27,8 @@ func (c *recordChain) Judge(ev *events.Event) string {
 	return ""
 }
 
-// Lost says what keeps the entries after the sound one, of a hash, from having been lost before another one, by the
-// hash that a record of the loss has of it; "" for nothing.
+// lossProblem says what keeps the entries after the sound one, of a hash, from having been lost before another one, by
+// the hash that a record of the loss has of it; "" for nothing.
 func lossProblem(sound, before uint64, has, of events.Hash) string {
 	switch {
 	case sound >= before:

@@ -9,7 +9,7 @@ import (
 // gap bounds the time between two entries that counts for anything that is remembered for a time.
 const gap = 60_000
 
-// Clock holds the time that has been counted at each entry of a shard.
+// foldClock holds the time that has been counted at each entry of a shard.
 type foldClock struct{ times, counted []events.Millis }
 
 // Entry takes the next entry.

@@ -1,5 +1,3 @@
-// Package folds has the checkers' own folds of records that are no tasks. They share nothing with those of the product
-// but the events.
 package check
 
 import (
@@ -10,7 +8,7 @@ import (
 	"taskledger/events"
 )
 
-// Items folds the items of a shard's stores. The zero value has folded no event.
+// ItemFold folds the items of a shard's stores. The zero value has folded no event.
 type ItemFold struct {
 	stores map[string]*store
 	broken map[string]bool // stores that had an illegal event: what follows tells nothing

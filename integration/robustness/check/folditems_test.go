@@ -8,7 +8,7 @@ import (
 	"taskledger/integration/robustness/check"
 )
 
-// history is an item that is added, claimed, and removed by who claimed it, each event in an entry of its own.
+// legalItems is an item that is added, claimed, and removed by who claimed it, each event in an entry of its own.
 func legalItems() []events.Event {
 	at := func(entry uint64) events.Position { return events.Position{Ref: events.RefOf(entry, 0)} }
 	id := events.StoreItem("crawl", 1)

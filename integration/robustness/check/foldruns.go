@@ -8,7 +8,7 @@ import (
 	"taskledger/events"
 )
 
-// run is a run of a schedule that has not ended, or is kept.
+// scheduleRun is a run of a schedule that has not ended, or is kept.
 type scheduleRun struct {
 	id        events.TaskID
 	life      events.Ref // the event that created it
@@ -17,7 +17,7 @@ type scheduleRun struct {
 	origin    events.RunOrigin
 }
 
-// Task is a task after an event.
+// TaskState is a task after an event.
 type TaskState struct {
 	Life  events.Ref // the event that created it
 	Final bool       // nothing will run again unless somebody asks
@@ -86,7 +86,7 @@ func (s *ScheduleFold) Replaces(ev *events.Event) bool {
 		p.def.Plan.Overlap == events.OverlapReplace && !p.paused && p.next != 0 && p.next <= ev.At
 }
 
-// Cancels reports whether an event may be of a cancel.
+// mayCancel reports whether an event may be of a cancel.
 func mayCancel(ev *events.Event) bool {
 	switch b := ev.Body.(type) {
 	case *events.CancelRequested:

@@ -9,9 +9,9 @@ import (
 	"taskledger/events"
 )
 
-// Schedules folds the schedules of a shard and their runs. It holds that the ticks of each are decided in order, each
-// once and in time, with a cause that is true, and that a run stands in the entry of its tick, right behind it. The
-// zero value has folded no event.
+// ScheduleFold folds the schedules of a shard and their runs. It holds that the ticks of each are decided in order,
+// each once and in time, with a cause that is true, and that a run stands in the entry of its tick, right behind it.
+// The zero value has folded no event.
 type ScheduleFold struct {
 	byName map[string]*plan
 	runs   map[events.TaskID]scheduleRun
@@ -65,7 +65,7 @@ type progress struct {
 	all         bool          // the misfire was all: ticks of that time may have their runs one after the other
 }
 
-// Schedule is a schedule after an event.
+// ScheduleState is a schedule after an event.
 type ScheduleState struct {
 	There      bool
 	Definition *events.ScheduleSet

@@ -112,7 +112,7 @@ func whole() []entry {
 	}
 }
 
-// judge gives the events their places and folds them.
+// foldSchedules gives the events their places and folds them.
 func foldSchedules(all []entry) (problems []string) {
 	var s check.ScheduleFold
 	seq, prev := uint64(0), events.Ref(0)
@@ -148,7 +148,7 @@ func foldSchedules(all []entry) (problems []string) {
 	return slices.DeleteFunc(problems, func(text string) bool { return text == "" })
 }
 
-// named gives the runs of a history UUIDs for names.
+// namedByUUID gives the runs of a history UUIDs for names.
 func namedByUUID(all []entry) []entry {
 	rename := func(id events.TaskID) events.TaskID {
 		_, of, _ := strings.Cut(string(id), ":")

@@ -6,7 +6,7 @@ import (
 	"taskledger/events"
 )
 
-// stream holds the token and the holds of a work. The zero value has none.
+// foldedStream holds the token and the holds of a work. The zero value has none.
 type foldedStream struct {
 	token string
 	holds map[uint32]*hold  // by number
@@ -22,7 +22,7 @@ type hold struct {
 	task    *holdOf // nil = it is yet to be created
 }
 
-// heldFor tells for which hold a task was made.
+// holdOf tells for which hold a task was made.
 type holdOf struct {
 	work   events.TaskID
 	number uint32

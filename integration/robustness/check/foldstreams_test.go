@@ -47,7 +47,7 @@ func setsToken(token string) events.Event {
 	return on(own, &events.WorkReset{What: events.ResetToken, Token: token, Reason: "because"})
 }
 
-// aStream is a history of a stream that is simulated before it runs, and holds two changes of a key.
+// aFoldedStream is a history of a stream that is simulated before it runs, and holds two changes of a key.
 func aFoldedStream() journal {
 	one := started(2)
 	plan := events.WorkPlanned{Run: 1, Partitions: []events.WorkPartition{

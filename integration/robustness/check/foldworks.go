@@ -7,12 +7,12 @@ import (
 	"taskledger/events"
 )
 
-// Works folds the works of a shard and the tasks that process their buckets. It holds that each bucket is done once in
-// a run, by one attempt at a time, which runs; that the end of an attempt returns its bucket in the same entry, and the
-// least free one is given first; that permits keep their limits, and that nothing begins while a work is suspended or
-// once it has ended. Of a stream it holds that only the attempt that has its bucket moves its token and holds changes, that
-// a key has one hold at a time, with a task, and that a hold ends once all of its changes are processed. The zero value
-// has folded no event.
+// WorkFold folds the works of a shard and the tasks that process their buckets. It holds that each bucket is done once
+// in a run, by one attempt at a time, which runs; that the end of an attempt returns its bucket in the same entry, and
+// the least free one is given first; that permits keep their limits, and that nothing begins while a work is suspended
+// or once it has ended. Of a stream it holds that only the attempt that has its bucket moves its token and holds
+// changes, that a key has one hold at a time, with a task, and that a hold ends once all of its changes are processed.
+// The zero value has folded no event.
 type WorkFold struct {
 	tasks map[events.TaskID]*hand
 	byID  map[events.TaskID]*job

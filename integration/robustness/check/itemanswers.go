@@ -147,7 +147,7 @@ func (j *itemJudge) passed(call int64, after int) (time events.Millis) {
 	return time
 }
 
-// problem is one that an update meets, or may meet, as it depends on the time.
+// itemProblem is a problem that an update meets, or may meet, as it depends on the time.
 type itemProblem struct {
 	field string
 	id    int64

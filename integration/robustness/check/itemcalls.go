@@ -13,14 +13,14 @@ import (
 	"taskledger/item"
 )
 
-// Violation describes a contradiction between a call, or an event, and the rules.
+// ItemViolation describes a contradiction between a call, or an event, and the rules.
 type ItemViolation struct {
 	Shard int
 	Entry uint64 // 0 = of no single entry
 	Text  string
 }
 
-// Judge holds calls against the journals of all shards.
+// JudgeItems holds calls against the journals of all shards.
 func JudgeItems(calls []history.ItemCall, shards []*ItemJournal) (found []ItemViolation) {
 	of := map[string][]*history.ItemCall{}
 	for _, s := range shards {
@@ -47,7 +47,7 @@ func JudgeItems(calls []history.ItemCall, shards []*ItemJournal) (found []ItemVi
 	return found
 }
 
-// judge is the judgement of a store in the making.
+// itemJudge is the judgement of a store in the making.
 type itemJudge struct {
 	*ledger
 	times  []moment // of the entries of the shard
@@ -236,7 +236,7 @@ func (j *itemJudge) cause(first int, c *history.ItemCall) (made []*version) {
 	return made
 }
 
-// changesOf returns the number of events of a call that was carried out.
+// itemChangesOf returns the number of events of a call that was carried out.
 func itemChangesOf(c *history.ItemCall) int {
 	if c.Claim != nil {
 		return 1
@@ -272,7 +272,7 @@ func (j *itemJudge) differs(first int, c *history.ItemCall) string {
 	return givenUpWrongly(all, c)
 }
 
-// Failures is the suffix of the group of items that a worker has given up.
+// givenUpSuffix is the suffix of the group of items that a worker has given up.
 const givenUpSuffix = "/err"
 
 // givenUpWrongly says what is wrong with an item that a worker has given up, "" for nothing and where it has not.
@@ -361,7 +361,7 @@ func (c *itemChange) differsFrom(u *item.Update, i int) string {
 	return ""
 }
 
-// describe says who asked for what.
+// describeCall says who asked for what.
 func describeCall(c *history.ItemCall) string {
 	var b strings.Builder
 	switch {

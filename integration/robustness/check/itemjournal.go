@@ -1,9 +1,3 @@
-// Package itemcheck holds what clients of task stores were told against the journal. It shares nothing with what it
-// judges but events and the types of requests.
-//
-// Every answer has its place in the journal. One that changed something has its events there, once, and they are what
-// was asked for. One that changed nothing, a refusal or what was read, was right at some moment between the call and
-// the return. An event that no call may have caused has come from nowhere.
 package check
 
 import (
@@ -13,7 +7,12 @@ import (
 	"taskledger/item"
 )
 
-// Shard holds the stores of a shard, as the journal tells them. The zero value has read no entry.
+// ItemJournal holds the stores of a shard, as the journal tells them, so that calls to them can be held against it. The
+// zero value has read no entry. The judgement shares nothing with what it judges but events and the types of requests.
+//
+// Every answer has its place in the journal. One that changed something has its events there, once, and they are what
+// was asked for. One that changed nothing, a refusal or what was read, was right at some moment between the call and
+// the return. An event that no call may have caused has come from nowhere.
 type ItemJournal struct {
 	Broken bool // the journal goes on, but makes no sense: nothing is held against anybody
 
@@ -37,7 +36,7 @@ type ledger struct {
 	broken   bool             // its events make no sense
 }
 
-// change is an event of an item.
+// itemChange is an event of an item.
 type itemChange struct {
 	moment
 	entry   uint64

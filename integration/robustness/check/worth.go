@@ -1,4 +1,3 @@
-// Package worth says why a run proves nothing.
 package check
 
 import (
@@ -16,7 +15,7 @@ const (
 	LeastInFlight = 10
 )
 
-// Worthless says why a run of real processes proves nothing: a fault that did not bite or met too little traffic, one
+// worthless says why a run of real processes proves nothing: a fault that did not bite or met too little traffic, one
 // that was planned and never came, or none at all. It goes by the record alone.
 func worthless(run *history.Run) (why []string) {
 	if run.Info.Kind != "real" {
@@ -41,7 +40,7 @@ func worthless(run *history.Run) (why []string) {
 	return append(why, quietRounds(run)...)
 }
 
-// quiet returns the rounds before which too little was acknowledged.
+// quietRounds returns the rounds before which too little was acknowledged.
 func quietRounds(run *history.Run) (why []string) {
 	begins, ends := map[int]int64{}, map[int]int64{}
 	for _, f := range run.Faults {

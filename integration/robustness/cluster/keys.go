@@ -17,11 +17,11 @@ import (
 const (
 	// Shards is the number of shards in the cluster of every run.
 	Shards = 8
-	// Prefix begins the keys of a cluster without a name of its own.
+	// KeyPrefix begins the keys of a cluster without a name of its own.
 	KeyPrefix = "taskledger/"
-	// Mark is a key of the driver's, whose revision ends a run; it is watched with the cluster's keys.
+	// MarkKey is a key of the driver's, whose revision ends a run; it is watched with the cluster's keys.
 	MarkKey = "taskledger-mark"
-	// Watched begins all keys that are followed.
+	// WatchedKeys begins all keys that are followed.
 	WatchedKeys = "taskledger"
 	// Strange is the value that a stranger writes into keys of the cluster.
 	Strange = "written by nobody of the cluster"
@@ -193,7 +193,7 @@ func (r *Keys) Until(ctx context.Context, revision int64) (Writes, error) {
 	return all, r.problem
 }
 
-// UpTo returns the entries that were written up to a revision.
+// EntriesUpTo returns the entries that were written up to a revision.
 func EntriesUpTo(all []history.Record, revision int64) []history.Record {
 	return slices.DeleteFunc(slices.Clone(all), func(r history.Record) bool { return r.Revision > revision })
 }

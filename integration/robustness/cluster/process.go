@@ -1,4 +1,3 @@
-// Package process runs this program again as a server, a node or a client of a run, and gives it orders.
 package cluster
 
 import (
@@ -45,8 +44,8 @@ type Process struct {
 	answers map[int]chan Word
 }
 
-// Start runs a process in a role and a namespace. Its standard error goes to <name>.log in dir, after what an earlier
-// one left there.
+// StartProcess runs a process in a role and a namespace. Its standard error goes to <name>.log in dir, after what an
+// earlier one left there.
 func StartProcess(r Role, in *Namespace, dir string, hears func(Word)) (*Process, error) {
 	text, err := json.Marshal(r)
 	if err != nil {

@@ -1,6 +1,3 @@
-// Package role runs a process of a run under faults: a member of etcd, NATS, a node or a client. The driver gives this
-// same binary a role, gives it orders on its standard input and hears its words on its standard output, both as lines
-// of JSON. A process ends in order when its input does.
 package cluster
 
 import (
@@ -15,10 +12,10 @@ import (
 	"taskledger/integration/robustness/traffic"
 )
 
-// Variable names the environment variable that holds a Role as JSON.
+// roleVariable names the environment variable that holds a Role as JSON.
 const roleVariable = "ROBUSTNESS_ROLE_OF_TASKLEDGER"
 
-// Kind names the role of a process.
+// roleKind names the role of a process.
 type roleKind string
 
 // The kinds.
@@ -29,12 +26,14 @@ const (
 	roleClient roleKind = "client"
 )
 
-// Role is all that a process is told at its start.
+// Role is all that a process of a run is told at its start: a member of etcd, NATS, a node or a client. The driver
+// gives this same binary a role, gives it orders on its standard input and hears its words on its standard output, both
+// as lines of JSON. A process ends in order when its input does.
 type Role struct {
 	Kind  roleKind
 	Name  string
 	Dir   string // of its data; "" = it keeps none
-	Begin int64  // of the run, of package clock
+	Begin int64  // of the run, as history.Now tells
 
 	// Of a member of etcd; the addresses are host:port of the links that lead to it.
 	Peers, Clients string            `json:",omitempty"`
@@ -93,7 +92,7 @@ type Word struct {
 	Err     string `json:",omitempty"`
 }
 
-// process is one in its role.
+// inRole is a process that has taken on its role.
 type inRole struct {
 	Role
 	mu  sync.Mutex
@@ -103,7 +102,7 @@ type inRole struct {
 // ExitFailed is the exit code of a process whose log says what failed, unlike that of one that crashed.
 const ExitFailed = 1
 
-// Run takes on the role that this process was given; false when it has none.
+// RunRole takes on the role that this process was given; false when it has none.
 func RunRole() (had bool, code int) {
 	text := os.Getenv(roleVariable)
 	if text == "" {

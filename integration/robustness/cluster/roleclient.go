@@ -40,7 +40,7 @@ type Connection struct {
 	close   []func() error
 }
 
-// Connect runs a client of the engine on the links of a role until Close; died hears of an end before that.
+// connect runs a client of the engine on the links of a role until Close; died hears of an end before that.
 func connect(ctx context.Context, r Role, log *slog.Logger, died func(error)) (*Connection, error) {
 	c := &Connection{}
 	if err := c.open(ctx, r, log); err != nil {
@@ -92,7 +92,7 @@ func (c *Connection) Close() (err error) {
 	return err
 }
 
-// client is a process that makes requests all the time, and waits for outcomes until it ends.
+// clientInRole is a process that makes requests all the time, and waits for outcomes until it ends.
 type clientInRole struct {
 	*inRole
 	engine *engine.Client

@@ -30,7 +30,7 @@ const (
 	askWithin  = 3 * time.Second
 )
 
-// node is a process that runs tasks, and submits a few.
+// nodeInRole is a process that runs tasks, and submits a few.
 type nodeInRole struct {
 	*inRole
 	log    *slog.Logger

@@ -77,7 +77,7 @@ func (p *inRole) zap() *zap.Logger {
 	return log
 }
 
-// Archive returns the archive that NATS in its role keeps, over the connection of a bus. What it acknowledges is
+// archiveOf returns the archive that NATS in its role keeps, over the connection of a bus. What it acknowledges is
 // durable.
 func archiveOf(bus *natsbus.Bus) (*natsbus.Archive, error) {
 	return bus.Archive(natsbus.ArchiveConfig{DurableAfter: -1})

@@ -1,6 +1,6 @@
 // Package cluster runs the processes of a history: servers, nodes, clients and who types commands, with the links
-// between them and what they tell of themselves. What disturbs them, and what becomes of their record, is left to
-// others.
+// between them and what they tell of themselves. Each process is this same binary in a Role. What disturbs them, and
+// what becomes of their record, is left to others.
 package cluster
 
 import (

@@ -2,8 +2,8 @@ package history
 
 import "golang.org/x/sys/unix"
 
-// Now returns the time by which runs are recorded: the nanoseconds of CLOCK_MONOTONIC. They go on while a process is stopped, and
-// compare between the processes of a machine.
+// Now returns the time by which runs are recorded: the nanoseconds of CLOCK_MONOTONIC. They go on while a process is
+// stopped, and compare between the processes of a machine.
 func Now() int64 {
 	var t unix.Timespec
 	if err := unix.ClockGettime(unix.CLOCK_MONOTONIC, &t); err != nil {

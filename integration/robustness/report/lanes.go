@@ -33,8 +33,8 @@ type mark struct {
 	text     string
 }
 
-// timeline prints the lanes: tasks with findings first, then those with most operations. Marks stand by the time at which
-// they begin; events stand where their owner's clock had them.
+// timeline prints the lanes: tasks with findings first, then those with most operations. Marks stand by the time at
+// which they begin; events stand where their owner's clock had them.
 func (p *printer) timeline(run *history.Run, violations []check.Violation) {
 	p.title("Timeline")
 	lanes := lanesOf(run, violations)
@@ -124,8 +124,8 @@ func committed(run *history.Run) (all []*events.Event) {
 	return all
 }
 
-// wallOffset returns the time of the wall clock when the run began, in milliseconds: as recorded, else as if the last event
-// had come with the end.
+// wallOffset returns the time of the wall clock when the run began, in milliseconds: as recorded, else as if the last
+// event had come with the end.
 func wallOffset(run *history.Run, lanes []*lane) int64 {
 	last := run.Info.EndWall
 	if last == 0 {
@@ -138,7 +138,8 @@ func wallOffset(run *history.Run, lanes []*lane) int64 {
 	return last - run.Info.End/1e6
 }
 
-// marks returns what happened to the task, and the faults that were in force meanwhile, in the order in which they began.
+// marks returns what happened to the task, and the faults that were in force meanwhile, in the order in which they
+// began.
 func (l *lane) marks(run *history.Run, wall int64) (all []mark) {
 	for _, o := range l.operations[:min(len(l.operations), maxMarks)] {
 		all = append(all, mark{o.Call, o.Return, "call", describe(o)})

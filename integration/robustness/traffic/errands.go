@@ -22,7 +22,7 @@ const errandItems, mostChanges = 24, 6
 // errand runs a work, and reports its attempts. It implements task.Behavior.
 type errand[I any] struct {
 	*works.Work[Params, I]
-	begin  int64        // of the run, of package clock
+	begin  int64        // of the run, as history.Now tells
 	report func(Report) // hears of every attempt before the engine hears of its outcome; nil where nothing runs
 }
 

@@ -1,5 +1,3 @@
-// Package keepers is clients of task stores, in simulated histories and in runs of real processes: each makes one call
-// after another, of which some must be refused, and tells what it was told.
 package traffic
 
 import (
@@ -33,7 +31,8 @@ var (
 	groups = []string{"g", "h"}
 )
 
-// Keepers are the clients of a history. Their fields are set before the first call.
+// Keepers are clients of task stores, in simulated histories and in runs of real processes: each makes one call after
+// another, of which some must be refused, and tells what it was told. Their fields are set before the first call.
 type Keepers struct {
 	First    int64           // the number of the first client; the others follow. Nobody else has them
 	Patience time.Duration   // how long a call takes, at most
@@ -74,7 +73,7 @@ func (s *Keepers) Keep(count int, seed uint64) {
 	var all sync.WaitGroup
 	for i := range count {
 		k := s.keeper(random, i, "")
-		k.store = pickOne(k, stores...)
+		k.store = pick(k.random, stores...)
 		s.all = append(s.all, k)
 		all.Go(k.keep)
 	}
@@ -82,7 +81,7 @@ func (s *Keepers) Keep(count int, seed uint64) {
 	s.passer.k.plain = true
 	all.Go(func() { s.passer.k.until(s.Pass) })
 	e := &employer{k: s.keeper(random, count+1, ""), seed: random.Uint64()}
-	e.k.store = pickOne(e.k, stores...)
+	e.k.store = pick(e.k.random, stores...)
 	all.Go(func() { e.k.until(e.employ) })
 	all.Wait()
 }
@@ -120,8 +119,6 @@ func (k *keeper) until(do func()) {
 	}
 }
 
-func pickOne[T any](k *keeper, choices ...T) T { return choices[k.random.IntN(len(choices))] }
-
 func (k *keeper) chance(p float64) bool { return k.random.Float64() < p }
 
 func (k *keeper) between(least, most time.Duration) time.Duration {
@@ -135,7 +132,7 @@ var doings = []func(*keeper){
 }
 
 // visit does one thing.
-func (k *keeper) visit() { pickOne(k, doings...)(k) }
+func (k *keeper) visit() { pick(k.random, doings...)(k) }
 
 // known is an id that somebody was told of lately.
 func (k *keeper) known() int64 {
@@ -145,7 +142,7 @@ func (k *keeper) known() int64 {
 	if len(ids) == 0 {
 		return 1
 	}
-	return pickOne(k, ids...)
+	return pick(k.random, ids...)
 }
 
 // learn remembers an id for others.
@@ -164,11 +161,11 @@ func (k *keeper) depends() []int64 {
 	return []int64{k.known()}
 }
 
-func (k *keeper) group() string { return pickOne(k, groups...) }
+func (k *keeper) group() string { return pick(k.random, groups...) }
 
 // later draws when an item becomes available.
 func (k *keeper) later() item.When {
-	return pickOne(k, 0, 0, item.When(-k.random.IntN(1500)), item.When(1))
+	return pick(k.random, 0, 0, item.When(-k.random.IntN(1500)), item.When(1))
 }
 
 // data is such that no other call has them.
@@ -232,7 +229,7 @@ func (k *keeper) meddle() {
 	if k.chance(0.5) {
 		u.Deletes = []int64{one}
 	} else {
-		u.Changes = []item.Change{{ID: one, Group: pickOne(k, "", "", "g"), At: k.later(), Data: k.data()}}
+		u.Changes = []item.Change{{ID: one, Group: pick(k.random, "", "", "g"), At: k.later(), Data: k.data()}}
 	}
 	if other != one && k.chance(0.4) {
 		u.Changes = append(u.Changes, item.Change{ID: other, At: k.later(), Keep: true})

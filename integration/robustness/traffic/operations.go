@@ -1,5 +1,3 @@
-// Package record takes down what a run tells while it lasts: what clients asked and were told, what functions did, and
-// what was written to keys.
 package traffic
 
 import (

@@ -3,6 +3,7 @@ package traffic
 import (
 	"encoding/json"
 	"fmt"
+	"math/rand/v2"
 	"time"
 
 	"taskledger/events"
@@ -55,12 +56,12 @@ var verbsOfSchedules = []history.Verb{
 	history.ListSchedules,
 }
 
-func pick[T any](s *Source, all ...T) T { return all[s.random.IntN(len(all))] }
+func pick[T any](random *rand.Rand, all ...T) T { return all[random.IntN(len(all))] }
 
 // schedule sets a schedule, and from then on asks about any, or changes it, or has it run.
 func (s *Source) schedule() Request {
 	t := &Timing{Name: fmt.Sprint(SchedulePrefix, s.random.IntN(schedules))}
-	r := s.asks(Request{Verb: pick(s, verbsOfSchedules...), Schedule: t})
+	r := s.asks(Request{Verb: pick(s.random, verbsOfSchedules...), Schedule: t})
 	if !s.scheduled {
 		r.Verb, s.scheduled = history.SetSchedule, true
 	}
@@ -68,7 +69,7 @@ func (s *Source) schedule() Request {
 	case history.SetSchedule:
 		t.Definition = s.definition()
 	case history.RunSchedule:
-		r.Key = pick(s, "", fmt.Sprint("by hand ", s.random.IntN(handKeys)))
+		r.Key = pick(s.random, "", fmt.Sprint("by hand ", s.random.IntN(handKeys)))
 	case history.Backfill:
 		t.Back = time.Second + time.Duration(s.random.IntN(9000))*time.Millisecond
 		t.For = min(t.Back-time.Second, time.Duration(s.random.IntN(6000))*time.Millisecond)
@@ -78,7 +79,7 @@ func (s *Source) schedule() Request {
 		t.Name = ""
 	}
 	if !r.Verb.Asks() {
-		t.Seen = pick[events.Ref](s, 0, 0, 0, 0, 0, 1)
+		t.Seen = pick[events.Ref](s.random, 0, 0, 0, 0, 0, 1)
 	}
 	return r
 }
@@ -100,15 +101,15 @@ func (s *Source) definition() schedule.Definition {
 		panic(err) // a struct of texts and numbers
 	}
 	d := schedule.Definition{
-		Cron:           pick(s, crons...),
-		Behavior:       pick(s, once, once, again, regular),
+		Cron:           pick(s.random, crons...),
+		Behavior:       pick(s.random, once, once, again, regular),
 		Params:         params,
-		Overlap:        pick(s, schedule.Forbid, schedule.Forbid, schedule.Allow, schedule.Replace),
-		Misfire:        pick(s, schedule.Once, schedule.Skip, schedule.All),
-		Grace:          pick(s, 0, -1, 2*time.Second, 10*time.Second),
-		Jitter:         pick(s, 0, 0, 700*time.Millisecond),
-		Attempts:       pick(s, 0, 0, 1),
-		Keep:           pick(s, 0, -1, 1, 3),
+		Overlap:        pick(s.random, schedule.Forbid, schedule.Forbid, schedule.Allow, schedule.Replace),
+		Misfire:        pick(s.random, schedule.Once, schedule.Skip, schedule.All),
+		Grace:          pick(s.random, 0, -1, 2*time.Second, 10*time.Second),
+		Jitter:         pick(s.random, 0, 0, 700*time.Millisecond),
+		Attempts:       pick(s.random, 0, 0, 1),
+		Keep:           pick(s.random, 0, -1, 1, 3),
 		PauseOnFailure: s.random.IntN(4) == 0,
 	}
 	if s.random.IntN(8) == 0 { // it runs when somebody asks

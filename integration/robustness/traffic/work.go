@@ -1,4 +1,5 @@
-// Package traffic makes the load of a run under faults: the work that tasks do, and a seeded mix of commands.
+// Package traffic makes the load of a run under faults: the work that tasks do, a seeded mix of commands, and clients
+// of task stores. It takes down what clients asked and were told, and what functions did.
 package traffic
 
 import (
@@ -50,7 +51,7 @@ type Report struct {
 // Work is a behavior: its tasks do what Params say.
 type Work struct {
 	ID_    string
-	Begin  int64        // of the run, of package clock
+	Begin  int64        // of the run, as history.Now tells
 	Report func(Report) // hears of every attempt before the engine hears of its outcome; nil where nothing runs
 }
 

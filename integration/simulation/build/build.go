@@ -1,6 +1,6 @@
-// Package build compiles the program that makes a simulated history, and runs it: each history in a process of its own, whose
-// clock and randomness come from a seed. The process runs one goroutine at a time and never preempts it, so a seed determines
-// everything: the order of goroutines, of map keys and of select, every drawn id and every moment.
+// Package build compiles the program that makes a simulated history, and runs it: each history in a process of its own,
+// whose clock and randomness come from a seed. The process runs one goroutine at a time and never preempts it, so a
+// seed determines everything: the order of goroutines, of map keys and of select, every drawn id and every moment.
 package build
 
 import (

@@ -27,7 +27,7 @@ func TestRun_AProgramThatUsesUpItsTimeOfAProcessorHangs(t *testing.T) {
 // A program that computes for ever may find no time for last words before the kernel kills it. One that is killed for
 // another cause tells nothing.
 func TestRun_AProgramThatIsKilledWhileItComputesHangs(t *testing.T) {
-	defer machine.SetComputes(machine.SetComputes(time.Second / 2))
+	defer build.SetComputes(build.SetComputes(time.Second / 2))
 	for does, want := range map[string]error{"ulimit -t 1; while :; do :; done": build.ErrHangs, "kill -9 $$": nil} {
 		program := filepath.Join(t.TempDir(), "program")
 		if err := os.WriteFile(program, []byte("#!/bin/sh\n"+does+"\n"), 0o700); err != nil {

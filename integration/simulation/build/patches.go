@@ -2,8 +2,8 @@ package build
 
 import "strings"
 
-// patched is the release of Go for which library is written. Who raises it reads what has changed in these files of the runtime,
-// and shows by the test of two equal runs that a seed still determines a history.
+// patched is the release of Go for which library is written. Who raises it reads what has changed in these files of the
+// runtime, and shows by the test of two equal runs that a seed still determines a history.
 const patched = "go1.26"
 
 // isPatched reports whether a version of Go, such as go1.26.8, is of that release.

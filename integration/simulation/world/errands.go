@@ -23,7 +23,7 @@ const (
 	alone = "alone" // one bucket, whose items need no second worker
 )
 
-// Counter counts the changes of the work Brake, of which MostChanges are allowed to each of its partitions.
+// changeCounter counts the changes of the work brake, of which mostChanges are allowed to each of its partitions.
 const (
 	changeCounter = "changes"
 	mostChanges   = 8
@@ -108,7 +108,7 @@ func stepsTo(last int64) func(context.Context, job, works.Bucket) iter.Seq2[step
 	}
 }
 
-// process works on an item for a while. Those that make a change ask for it, and tell that they made it.
+// processStep works on an item for a while. Those that make a change ask for it, and tell that they made it.
 func processStep(r *recorder) func(context.Context, step) error {
 	return func(ctx context.Context, s step) error {
 		select {

@@ -10,14 +10,14 @@ import (
 	"taskledger/work/feed/memfeed"
 )
 
-// Feeds hold the changes for streams, outside of all processes. The zero value has none. Its methods may be called
+// changeLogs hold the changes for streams, outside of all processes. The zero value has none. Its methods may be called
 // concurrently.
 type changeLogs struct {
 	mu  sync.Mutex
 	all map[string]*changeLog // by the task that has the stream
 }
 
-// Feed has the changes of one task.
+// changeLog has the changes of one task.
 type changeLog struct {
 	mu       sync.Mutex
 	is       history.Feed

@@ -1,4 +1,3 @@
-// Package work implements the behaviors of the tasks in a simulated history.
 package world
 
 import (
@@ -14,7 +13,7 @@ import (
 	works "taskledger/work"
 )
 
-// Job is the parameters of every task: what its function does.
+// job is the parameters of a task: what its function does.
 type job struct {
 	Work   int    `json:"work,omitempty"`   // milliseconds that an attempt takes
 	Fails  int    `json:"fails,omitempty"`  // attempts of a run that fail before one succeeds
@@ -30,7 +29,7 @@ type job struct {
 	Odd     int `json:"odd,omitempty"`     // of a stream: 1 = changes fail for a while, 2 = some for longer; Fails counts how often
 }
 
-// work is a behavior on one process. It implements task.Behavior.
+// jobBehavior is a behavior on one process. It implements task.Behavior.
 type jobBehavior struct {
 	id     string
 	policy task.Policy
@@ -38,7 +37,7 @@ type jobBehavior struct {
 	killed context.Context // of the process
 }
 
-// merging is a behavior that combines parameters. It implements task.Merger.
+// mergingBehavior is a behavior that combines parameters. It implements task.Merger.
 type mergingBehavior struct{ jobBehavior }
 
 // Merge implements task.Merger: the longer work wins.
@@ -63,7 +62,7 @@ const (
 	every = "every" // its policy lets another run follow each
 )
 
-// How attempts end, as Job.Ends has it.
+// How attempts end, as job.Ends has it.
 const (
 	succeeds = 's'
 	chooses  = 'c' // it succeeds, and says itself when the next run begins
@@ -75,13 +74,13 @@ const (
 	outlasts = 'o' // it is not done when its time is out
 )
 
-// Endings are all of them.
+// allEndings has a letter of each ending.
 const allEndings = "scfdrpzo"
 
 // outlasted is the time-out of what is repeated; what outlasts it takes twice as long.
 const outlasted = 800 * time.Millisecond
 
-// Behaviors returns those of a process, which is killed when a context ends. Its streams read feeds.
+// behaviorsOf returns the behaviors of a process, which is killed when a context ends. Its streams read feeds.
 func behaviorsOf(killed context.Context, r *recorder, feeds *changeLogs) []task.Behavior {
 	backoff := task.Backoff{Base: 200 * time.Millisecond, Max: time.Second}
 	return append(errands(killed, r, feeds),
@@ -95,7 +94,7 @@ func behaviorsOf(killed context.Context, r *recorder, feeds *changeLogs) []task.
 	)
 }
 
-// Varied is a behavior as another release might have it, which lets more attempts be lost.
+// varied is a behavior as another release might have it, which lets more attempts be lost.
 func varied(b task.Behavior, losses int) task.Behavior {
 	switch b := b.(type) {
 	case *jobBehavior:

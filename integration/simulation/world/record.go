@@ -1,4 +1,3 @@
-// Package record gathers a simulated history.
 package world
 
 import (
@@ -9,7 +8,7 @@ import (
 	"taskledger/integration/robustness/history"
 )
 
-// Record is a history in the making. No fault touches it. Its methods may be called concurrently.
+// recorder holds a history in the making. No fault touches it. Its methods may be called concurrently.
 type recorder struct {
 	Run   history.Run // to be read and filled in by one goroutine, when nothing else goes on
 	Began time.Time

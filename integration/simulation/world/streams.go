@@ -15,7 +15,7 @@ import (
 	"taskledger/work/feed"
 )
 
-// The streams. Their changes come from Feeds.
+// The streams. Their changes come from changeLogs.
 const (
 	follow   = "follow"   // each change has a token
 	rehearse = "rehearse" // likewise, and what there is is simulated first
@@ -23,7 +23,7 @@ const (
 	updates  = "updates"  // messages are pushed
 )
 
-// Group is the number of changes of a Vague stream that share a token.
+// vagueGroup is the number of changes of a vague stream that share a token.
 const vagueGroup = 3
 
 // fates says what the function makes of a change, by its place, where the job is odd. An error has its fate as code.

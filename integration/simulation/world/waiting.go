@@ -6,7 +6,7 @@ import (
 	"taskledger/task"
 )
 
-// Waiting names tasks that have still something to do. Repetitions have nothing to do while the store is filled.
+// stillWaiting names tasks that have still something to do. Repetitions have nothing to do while the store is filled.
 func stillWaiting(tasks []task.Task, filled bool) (all []string) {
 	for i := range tasks {
 		t := &tasks[i]
