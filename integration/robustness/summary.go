@@ -47,7 +47,7 @@ type reruns struct {
 }
 
 func newSummary() *summary {
-	return &summary{Operations: map[history.Answer]int{}, Items: map[history.Answer]int{}, Fired: map[string]int{}, Planned: map[string]int{}, NotRun: map[string]string{}, Broken: map[string]int{},
+	return &summary{Operations: map[history.Answer]int{}, Items: map[history.Answer]int{}, Fired: map[string]int{}, Planned: map[string]int{}, NotRun: map[string]string{}, Broken: map[string]int{}, Seen: check.Seen{},
 		Rerun: reruns{Promise: cluster.TTL + check.RerunPromise}, RerunSlow: reruns{Promise: 2*cluster.TTL + 2*time.Second}, RerunNear: reruns{Promise: cluster.TTL + check.RerunPromise}}
 }
 

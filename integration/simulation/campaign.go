@@ -57,7 +57,7 @@ type campaign struct {
 // run makes all histories, a few at a time.
 func (c *campaign) run(ctx context.Context) error {
 	began, used := time.Now(), processorTime()
-	c.faults = map[string]int{}
+	c.faults, c.seen = map[string]int{}, check.Seen{}
 	given := ctx
 	seeds := make(chan uint64)
 	ctx, stop := context.WithCancel(ctx)

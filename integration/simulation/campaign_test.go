@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -17,31 +18,9 @@ import (
 
 // seenAll counts everything once that a large campaign must have seen.
 func seenAll() check.Seen {
-	s := check.Seen{
-		Repeated:  1,
-		Lost:      1,
-		Forgotten: 1,
-		Reborn:    1,
-		GivenUp:   1,
-		ByHand:    1,
-		Replaced:  1,
-		Pausing:   1,
-		Backfills: 1,
-		Streams: check.SeenStreams{
-			Changes:  1,
-			Messages: 1,
-			Tokens:   1,
-			Resets:   1,
-			Holds:    1,
-			Followed: 1,
-			Ended:    1,
-		},
-	}
-	for i := range s.Ticks {
-		s.Ticks[i] = 1
-	}
-	for i := range s.Causes {
-		s.Causes[i] = 1
+	s := check.Seen{}
+	for _, what := range check.Wanted() {
+		s[what] = 1
 	}
 	return s
 }
@@ -68,8 +47,8 @@ func TestCampaign_ProvesSomething(t *testing.T) {
 		"many drawn again":        {func(c *campaign) { c.made, c.rejected = c.made+30, 30 }, "30 of 530 histories prove nothing"},
 		"a fault that never bit":  {func(c *campaign) { c.faults["freeze"] = 0 }, `fault "freeze" never bit`},
 		"no snapshots":            {func(c *campaign) { c.snapshots = 0 }, "0 snapshots"},
-		"no store came again":     {func(c *campaign) { c.seen.Reborn = 0 }, "too little was seen"},
-		"no run made room":        {func(c *campaign) { c.seen.Replaced = 0 }, "no run that made room for a tick"},
+		"no store came again":     {func(c *campaign) { c.seen[check.Reborn] = 0 }, "too little was seen"},
+		"no run made room":        {func(c *campaign) { c.seen[check.Replaced] = 0 }, "no run that made room for a tick"},
 		"no trims":                {func(c *campaign) { c.trimmed = 0 }, "0 trimmed entries"},
 		"late reruns":             {func(c *campaign) { c.reruns.slow = []string{"late"} }, "later than promised"},
 		"many late among faults":  {func(c *campaign) { c.reruns.other, c.reruns.among = make([]time.Duration, 99), []string{"late"} }, "1 ran again later than 6s"},
@@ -85,13 +64,13 @@ func TestCampaign_ProvesSomething(t *testing.T) {
 
 // What proves nothing counts nowhere.
 func TestCampaign_LeavesOutRejectedHistories(t *testing.T) {
-	c := &campaign{faults: map[string]int{}}
-	seen := check.Seen{Repeated: 1}
+	c := &campaign{faults: map[string]int{}, seen: check.Seen{}}
+	seen := check.Seen{check.Repeated: 1}
 	h := &history.Run{Operations: make([]history.Operation, 7), Members: make([]history.Journals, 1)}
 	c.count(h, seen)
 	h.Info.Problems = []string{"too little happened"}
 	c.count(h, seen)
-	if c.made != 2 || c.rejected != 1 || c.operations != 7 || c.seen != seen {
+	if c.made != 2 || c.rejected != 1 || c.operations != 7 || !maps.Equal(c.seen, seen) {
 		t.Errorf("%d made, %d rejected, %d operations, seen %+v; want 2, 1, 7, %+v", c.made, c.rejected, c.operations, c.seen, seen)
 	}
 }

@@ -144,7 +144,7 @@ func TestAll_FindsNothingInARunThatIsRight(t *testing.T) {
 	for _, v := range check.All(run) {
 		t.Error(v)
 	}
-	if seen := check.Judge(run).Seen; seen.Repeated != 4 || seen.Lost != 1 {
+	if seen := check.Judge(run).Seen; seen[check.Repeated] != 4 || seen[check.Lost] != 1 {
 		t.Errorf("seen %+v, want 4 runs followed by others, one of them lost", seen)
 	}
 	dir := t.TempDir()

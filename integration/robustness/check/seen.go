@@ -2,6 +2,7 @@ package check
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -9,152 +10,151 @@ import (
 	"taskledger/integration/robustness/history"
 )
 
-// Seen counts the rare things that histories held to be judged.
-type Seen struct {
-	Repeated  int // ends of runs that were followed by another one, as the policy says
-	Lost      int // of these: since the attempt was lost too often
-	Forgotten int // stores
-	Reborn    int // stores that came again after that
-	GivenUp   int // items that a worker had claimed too often
+// Rare names something that histories seldom have.
+type Rare string
 
-	Ticks     [events.TickNotFilled + 1]int // decisions of ticks
-	Causes    [events.TickPaused + 1]int    // and their causes
-	ByHand    int                           // runs of schedules that somebody asked for
-	Replaced  int                           // runs that made room for a tick
-	Pausing   int                           // failures that paused their schedules
-	Backfills int                           // that came to their ends
+// Rare things that are no decision of a tick. Those of streams are counted as often as they were.
+const (
+	Repeated  Rare = "repetition" // of a run by another one, as the policy says
+	Lost      Rare = "repetition of a run that is lost"
+	Forgotten Rare = "forgotten store"
+	Reborn    Rare = "store that came again"
+	GivenUp   Rare = "item given up"
+	ByHand    Rare = "run by hand"
+	Replaced  Rare = "run that made room for a tick"
+	Pausing   Rare = "failure that paused"
+	Backfills Rare = "backfill that was done"
+	Changes   Rare = "change of a stream"
+	Messages  Rare = "acknowledged message"
+	Tokens    Rare = "token of a stream that moved"
+	Resets    Rare = "token that somebody set"
+	Holds     Rare = "hold of a stream"
+	Followed  Rare = "change that follows into a hold"
+	HoldsOver Rare = "hold that ended"
+)
 
-	Streams SeenStreams
+// Decisions of ticks, and their causes.
+var (
+	decisions = [events.TickNotFilled + 1]Rare{
+		events.TickCreated:   "tick with a run",
+		events.TickSkipped:   "tick skipped",
+		events.TickMissed:    "tick missed",
+		events.TickCorrected: "corrected tick",
+		events.TickFilled:    "tick of a backfill",
+		events.TickNotFilled: "tick of a backfill without a run",
+	}
+	tickCauses = [events.TickPaused + 1]Rare{
+		events.TickOverlap: "tick skipped for a run",
+		events.TickTaken:   "tick whose task was there",
+		events.TickLate:    "tick missed as late",
+		events.TickOld:     "tick missed as old",
+		events.TickPaused:  "tick missed in a pause",
+	}
+)
+
+// Wanted returns what a large campaign of histories must have held.
+func Wanted() []Rare {
+	return []Rare{Repeated, Lost, Forgotten, Reborn, GivenUp, decisions[events.TickCreated], decisions[events.TickFilled],
+		decisions[events.TickCorrected], tickCauses[events.TickOverlap], tickCauses[events.TickLate], tickCauses[events.TickOld],
+		tickCauses[events.TickPaused], ByHand, Replaced, Pausing, Backfills, Changes, Messages, Tokens, Resets, Holds, Followed, HoldsOver}
 }
 
+// Seen counts the rare things that histories held to be judged.
+type Seen map[Rare]int
+
 // Add adds what another history had.
-func (s *Seen) Add(o Seen) {
-	s.Repeated += o.Repeated
-	s.Lost += o.Lost
-	s.Forgotten += o.Forgotten
-	s.Reborn += o.Reborn
-	s.GivenUp += o.GivenUp
-	for i, n := range o.Ticks {
-		s.Ticks[i] += n
+func (s Seen) Add(o Seen) {
+	for what, n := range o {
+		s[what] += n
 	}
-	for i, n := range o.Causes {
-		s.Causes[i] += n
-	}
-	s.ByHand += o.ByHand
-	s.Replaced += o.Replaced
-	s.Pausing += o.Pausing
-	s.Backfills += o.Backfills
-	s.Streams.add(o.Streams)
 }
 
 // String tells it.
 func (s Seen) String() string {
-	return fmt.Sprintf("%d runs followed by another one as the policy says, %d of them lost; %d stores forgotten, of which %d came again; %d items given up\n"+
-		"decisions of ticks: %d created, %d skipped, %d missed, %d corrected, %d filled, %d not filled; since runs overlapped %d, a task was there %d, late %d, old %d, paused %d\n"+
-		"%d runs by hand, %d that made room for a tick, %d failures that paused their schedules, %d backfills that were done\n%s",
-		s.Repeated, s.Lost, s.Forgotten, s.Reborn, s.GivenUp, s.Ticks[events.TickCreated], s.Ticks[events.TickSkipped], s.Ticks[events.TickMissed],
-		s.Ticks[events.TickCorrected], s.Ticks[events.TickFilled], s.Ticks[events.TickNotFilled], s.Causes[events.TickOverlap], s.Causes[events.TickTaken],
-		s.Causes[events.TickLate], s.Causes[events.TickOld], s.Causes[events.TickPaused], s.ByHand, s.Replaced, s.Pausing, s.Backfills, s.Streams)
+	all := make([]string, 0, len(s))
+	for _, what := range slices.Sorted(maps.Keys(s)) {
+		all = append(all, fmt.Sprintf("%s: %d", what, s[what]))
+	}
+	return strings.Join(all, "; ")
 }
 
 // Lacks names what a large campaign of histories must have held, and did not.
 func (s Seen) Lacks() (all []string) {
-	for what, n := range map[string]int{
-		"repetition":                       s.Repeated,
-		"repetition of a run that is lost": s.Lost,
-		"forgotten store":                  s.Forgotten,
-		"store that came again":            s.Reborn,
-		"item given up":                    s.GivenUp,
-		"tick with a run":                  s.Ticks[events.TickCreated],
-		"tick of a backfill":               s.Ticks[events.TickFilled],
-		"corrected tick":                   s.Ticks[events.TickCorrected],
-		"tick skipped for a run":           s.Causes[events.TickOverlap],
-		"tick missed as late":              s.Causes[events.TickLate],
-		"tick missed as old":               s.Causes[events.TickOld],
-		"tick missed in a pause":           s.Causes[events.TickPaused],
-		"run by hand":                      s.ByHand,
-		"run that made room for a tick":    s.Replaced,
-		"failure that paused":              s.Pausing,
-		"backfill that was done":           s.Backfills,
-		"change of a stream":               s.Streams.Changes,
-		"acknowledged message":             s.Streams.Messages,
-		"token of a stream that moved":     s.Streams.Tokens,
-		"token that somebody set":          s.Streams.Resets,
-		"hold of a stream":                 s.Streams.Holds,
-		"change that follows into a hold":  s.Streams.Followed,
-		"hold that ended":                  s.Streams.Ended,
-	} {
-		if n == 0 {
-			all = append(all, what)
+	for _, what := range Wanted() {
+		if s[what] == 0 {
+			all = append(all, string(what))
 		}
 	}
 	slices.Sort(all)
 	return all
 }
 
+// count counts one more where something is so.
+func (s Seen) count(what Rare, so bool) {
+	if so && what != "" {
+		s[what]++
+	}
+}
+
 // seen counts what there was.
-func (c *checker) seen() (s Seen) {
+func (c *checker) seen() Seen {
+	s := Seen{}
 	for _, t := range c.tasks {
 		for i := range t.steps {
 			is := &t.steps[i]
-			if is.replaced {
-				s.Replaced++
-			}
-			if t.cause(i) == byHand {
-				s.ByHand++
-			}
-			if is.repeats() {
-				s.Repeated++
-				if is.state.outcome == "!"+events.CodeLost {
-					s.Lost++
-				}
-			}
+			s.count(Replaced, is.replaced)
+			s.count(ByHand, t.cause(i) == byHand)
+			s.count(Repeated, is.repeats())
+			s.count(Lost, is.repeats() && is.state.outcome == "!"+events.CodeLost)
 		}
 	}
 	for _, j := range c.shards {
-		gone := map[string]bool{}
+		gone := map[string]bool{} // stores
 		for _, e := range j.entries {
 			for i := range e.Events {
-				switch b := e.Events[i].Body.(type) {
-				case *events.Ticked:
-					s.Ticks[b.Decision]++
-					s.Causes[b.Cause]++
-				case *events.SchedulePaused:
-					if b.Failed != "" {
-						s.Pausing++
-					}
-				case *events.BackfillEnded:
-					if unasked(&e.Events[i]) {
-						s.Backfills++
-					}
-				case *events.TokenMoved, *events.WorkReset, *events.ChangeHeld, *events.HoldMoved:
-					s.Streams.count(b)
-				case *events.StoreForgotten:
-					s.Forgotten++
-					gone[b.Store] = true
-				case *events.ItemAdded:
-					if store, _, _ := events.ItemOf(e.Events[i].Task); gone[store] {
-						s.Reborn++
-						delete(gone, store)
-					}
-				}
+				s.countEvent(&e.Events[i], gone)
 			}
 		}
 	}
 	for i := range c.run.Visits {
-		if c.run.Visits[i].Key == "" {
-			s.Streams.Messages++
-		} else {
-			s.Streams.Changes++
-		}
+		s.count(Messages, c.run.Visits[i].Key == "")
+		s.count(Changes, c.run.Visits[i].Key != "")
 	}
 	for i := range c.run.Items {
-		if o := &c.run.Items[i]; o.MaxClaims > 0 && o.Answer == history.OK && o.Update != nil && len(o.Update.Adds) == 1 &&
-			strings.HasSuffix(o.Update.Adds[0].Group, givenUpSuffix) {
-			s.GivenUp++
-		}
+		o := &c.run.Items[i]
+		s.count(GivenUp, o.MaxClaims > 0 && o.Answer == history.OK && o.Update != nil && len(o.Update.Adds) == 1 &&
+			strings.HasSuffix(o.Update.Adds[0].Group, givenUpSuffix))
 	}
 	return s
+}
+
+// countEvent counts an event of a shard, of which stores were forgotten.
+func (s Seen) countEvent(ev *events.Event, gone map[string]bool) {
+	switch b := ev.Body.(type) {
+	case *events.Ticked:
+		s.count(decisions[b.Decision], true)
+		s.count(tickCauses[b.Cause], true)
+	case *events.SchedulePaused:
+		s.count(Pausing, b.Failed != "")
+	case *events.BackfillEnded:
+		s.count(Backfills, unasked(ev))
+	case *events.TokenMoved:
+		s.count(Tokens, b.Token != "" && !b.Simulated)
+	case *events.WorkReset:
+		s.count(Resets, b.What == events.ResetToken)
+	case *events.ChangeHeld:
+		s.count(Followed, b.Code == "")
+		s.count(Holds, b.Code != "")
+	case *events.HoldMoved:
+		s.count(HoldsOver, b.Ended)
+	case *events.StoreForgotten:
+		s.count(Forgotten, true)
+		gone[b.Store] = true
+	case *events.ItemAdded:
+		store, _, _ := events.ItemOf(ev.Task)
+		s.count(Reborn, gone[store])
+		delete(gone, store)
+	}
 }
 
 // repeats reports whether the step ends a run that the policy has followed by another one.
