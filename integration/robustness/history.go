@@ -59,7 +59,7 @@ func goThrough(ctx context.Context, r *cluster.Cluster, h *history.Run, p fault.
 	if h.Info.Commands = r.EndTerminal(); h.Info.Commands == 0 && r.Terminal != nil {
 		r.Problem("no command that was typed was answered")
 	}
-	err := errors.Join(r.EndRequests(ctx), nameTasks(ctx, r), r.Settle(ctx))
+	err := errors.Join(r.Submit(ctx, false), nameTasks(ctx, r), r.Settle(ctx))
 	awaitFutures(ctx, r)
 	h.Info.End, h.Info.EndWall = history.Since(r.Begin), time.Now().UnixMilli()
 	return errors.Join(err, collect(ctx, r, h))

@@ -95,7 +95,7 @@ func roundsCommand(ctx context.Context, args []string, out, errs io.Writer) (gre
 		return false, err
 	}
 	all := &answersOf{times: map[string][]time.Duration{}}
-	err = cluster.EachOf(make([]struct{}, o.parallel), cluster.Sharing(o.parallel, func(i int) error { return makeRounds(ctx, o, i, dir, all) }))
+	err = cluster.AtOnce(o.parallel, func(i int) error { return makeRounds(ctx, o, i, dir, all) })
 	done := 0
 	for _, way := range ways {
 		times := slices.Sorted(slices.Values(all.times[way.name]))

@@ -35,18 +35,7 @@ func (r *Cluster) StartClient(ctx context.Context, c *Client) error {
 	c.started++
 	c.Source = fmt.Sprint(c.Name, ".", c.started)
 	calls := traffic.NewCalls(r.Operations)
-	p, err := StartProcess(c.Role, nil, r.Dir, func(w Word) {
-		switch {
-		case w.Call != nil:
-			calls.Hear(w.Call)
-		case w.Item != nil:
-			calls.HearItem(w.Item)
-		case w.Damage != "":
-			r.Broken(check.Served, "%s: %s", c.Name, w.Damage)
-		case w.Died != "":
-			r.Broken(check.Clean, "%s %s", c.Name, w.Died)
-		}
-	})
+	p, err := StartProcess(c.Role, nil, r.Dir, func(w Word) { r.hear(c.Name, calls, w) })
 	if err != nil {
 		return err
 	}
@@ -57,6 +46,22 @@ func (r *Cluster) StartClient(ctx context.Context, c *Client) error {
 	yes := true
 	_, err = p.Order(ctx, Order{Submit: &yes})
 	return err
+}
+
+// hear takes the word of a process that makes calls.
+func (r *Cluster) hear(name string, calls *traffic.Calls, w Word) {
+	switch {
+	case w.Report != nil:
+		r.Executions.Hear(w.Report)
+	case w.Call != nil:
+		calls.Hear(w.Call)
+	case w.Item != nil:
+		calls.HearItem(w.Item)
+	case w.Damage != "":
+		r.Broken(check.Served, "%s: %s", name, w.Damage)
+	case w.Died != "":
+		r.Broken(check.Clean, "%s %s", name, w.Died)
+	}
 }
 
 // Ask has the client make a request, and returns when it has.

@@ -53,20 +53,11 @@ func (r *Cluster) StartNode(n *Node) error {
 	n.Calls = traffic.NewCalls(r.Operations)
 	calls := n.Calls
 	p, err := StartProcess(n.Role, n.In, r.Dir, func(w Word) {
-		switch {
-		case w.Session != "":
+		if w.Session != "" {
 			n.Joined(w.Session)
-		case w.Report != nil:
-			r.Executions.Hear(w.Report)
-		case w.Call != nil:
-			calls.Hear(w.Call)
-		case w.Item != nil:
-			calls.HearItem(w.Item)
-		case w.Damage != "":
-			r.Broken(check.Served, "%s: %s", n.Name, w.Damage)
-		case w.Died != "":
-			r.Broken(check.Clean, "%s %s", n.Name, w.Died)
+			return
 		}
+		r.hear(n.Name, calls, w)
 	})
 	if err != nil {
 		return err

@@ -110,17 +110,14 @@ func New(s Settings, needs Need, random *rand.Rand) (*Cluster, error) {
 	return r, nil
 }
 
-// EndRequests returns when clients and nodes have made their last request.
-func (r *Cluster) EndRequests(ctx context.Context) error {
-	no := false
-	err := EachOf(r.Clients, func(c *Client) error {
-		_, err := c.Process.Order(ctx, Order{Submit: &no})
+// Submit has clients and nodes make requests, or returns when they have made their last one.
+func (r *Cluster) Submit(ctx context.Context, on bool) error {
+	order := func(p *Process) error {
+		_, err := p.Order(ctx, Order{Submit: &on})
 		return UnlessReplaced(err)
-	})
-	return errors.Join(err, EachOf(r.Nodes, func(n *Node) error {
-		_, err := n.Running().Order(ctx, Order{Submit: &no})
-		return UnlessReplaced(err)
-	}))
+	}
+	err := EachOf(r.Clients, func(c *Client) error { return order(c.Process) })
+	return errors.Join(err, EachOf(r.Nodes, func(n *Node) error { return order(n.Running()) }))
 }
 
 // Start starts the servers, the nodes and the clients. Keys are followed until watch ends.
@@ -337,7 +334,7 @@ const looks = 8
 // Look reads tasks linearly and calls f for each, several at a time; t is nil when there is no such task.
 func (r *Cluster) Look(ctx context.Context, ids []string, f func(id string, t *task.Task, err error)) {
 	var next atomic.Int64
-	_ = EachOf(make([]struct{}, looks), func(struct{}) error {
+	_ = AtOnce(looks, func(int) error {
 		for i := int(next.Add(1)) - 1; i < len(ids); i = int(next.Add(1)) - 1 {
 			ask, cancel := context.WithTimeout(ctx, callWithin)
 			t, err := r.Observer.GetLinear(ask, events.TaskID(ids[i]))

@@ -291,24 +291,20 @@ func (c *Servers) Stop() error {
 	return errors.Join(errs...)
 }
 
-// Sharing numbers calls that are made at a time.
-func Sharing(n int, f func(i int) error) func(struct{}) error {
-	next := make(chan int, n)
+// AtOnce calls f with each number below n, all at once, and joins the errors.
+func AtOnce(n int, f func(i int) error) error {
+	errs := make([]error, n)
+	var calls sync.WaitGroup
 	for i := range n {
-		next <- i
+		calls.Go(func() { errs[i] = f(i) })
 	}
-	return func(struct{}) error { return f(<-next) }
+	calls.Wait()
+	return errors.Join(errs...)
 }
 
 // EachOf calls f for all at once, and joins the errors.
 func EachOf[T any](all []T, f func(T) error) error {
-	errs := make([]error, len(all))
-	var calls sync.WaitGroup
-	for i, one := range all {
-		calls.Go(func() { errs[i] = f(one) })
-	}
-	calls.Wait()
-	return errors.Join(errs...)
+	return AtOnce(len(all), func(i int) error { return f(all[i]) })
 }
 
 // Refused counts the connections to NATS that were refused.

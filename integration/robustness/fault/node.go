@@ -177,17 +177,7 @@ func jumpUnseen(ctx context.Context, r *cluster.Cluster, d disturbance) (target,
 // submitting has clients, nodes and those who type stop asking, or go on.
 func submitting(ctx context.Context, r *cluster.Cluster, on bool) error {
 	r.Terminal.Hush(!on)
-	if !on {
-		return r.EndRequests(ctx)
-	}
-	err := cluster.EachOf(r.Clients, func(c *cluster.Client) error {
-		_, err := c.Process.Order(ctx, cluster.Order{Submit: &on})
-		return cluster.UnlessReplaced(err)
-	})
-	return errors.Join(err, cluster.EachOf(r.Nodes, func(n *cluster.Node) error {
-		_, err := n.Running().Order(ctx, cluster.Order{Submit: &on})
-		return cluster.UnlessReplaced(err)
-	}))
+	return r.Submit(ctx, on)
 }
 
 // loseWrites makes the writes of all nodes unreliable: requests lost, replies lost after the commit, copies applied

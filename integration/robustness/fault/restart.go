@@ -109,10 +109,10 @@ const limitedTasks = 24
 // them again while another one joins: each must keep the limit, and use it.
 func limitsAndRestart(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	target = "all nodes"
-	err = cluster.EachOf(make([]struct{}, limitedTasks), cluster.Sharing(limitedTasks, func(i int) error {
+	err = cluster.AtOnce(limitedTasks, func(i int) error {
 		return r.Clients[i%len(r.Clients)].Ask(ctx, traffic.Request{Verb: history.Submit, Task: fmt.Sprint("limited-", d.round, "-", i), Again: true,
 			Params: traffic.Params{Millis: 300}})
-	}))
+	})
 	if err != nil {
 		return target, "", err
 	}

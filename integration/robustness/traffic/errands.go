@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"taskledger/events"
-	"taskledger/integration/robustness/history"
 	"taskledger/task"
 	works "taskledger/work"
 	"taskledger/work/segmentation"
@@ -98,30 +97,7 @@ func doErrand(ctx context.Context, it errandItem) error {
 
 // Run implements task.Behavior.
 func (e *errand[I]) Run(ctx context.Context, a task.Attempt) task.Outcome {
-	x := history.Execution{
-		Task:    string(a.Task),
-		Node:    SessionOf(ctx, a.Log),
-		Token:   a.Token,
-		Attempt: uint32(a.Number),
-		Try:     uint32(a.Failures) + 1,
-		Begin:   history.Now() - e.begin,
-	}
-	e.report(Report{
-		Execution: x,
-		Behavior:  e.ID(),
-		Goes:      true,
+	return reporting(ctx, a, e.begin, Report{Behavior: e.ID()}, e.report, func() (task.Outcome, bool) {
+		return e.Work.Run(withTries(ctx, a), a), false
 	})
-	out := e.Work.Run(withTries(ctx, a), a)
-	x.End, x.Releases = history.Now()-e.begin, out.Release
-	x.Final, x.Wait = out.Err != nil && out.Wait == 0, int64(out.Wait)
-	goesOn := out.Release || out.Snooze > 0
-	if !goesOn {
-		x.Outcome = outcomeText(out)
-	}
-	e.report(Report{
-		Execution: x,
-		Behavior:  e.ID(),
-		Last:      !goesOn && out.Wait == 0,
-	})
-	return out
 }

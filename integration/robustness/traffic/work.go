@@ -78,15 +78,34 @@ func (w *Work) Plan([]byte, time.Time) (task.Plan, error) { return task.Plan{}, 
 
 // Run implements task.Behavior.
 func (w *Work) Run(ctx context.Context, a task.Attempt) task.Outcome {
-	x := history.Execution{Task: string(a.Task), Node: SessionOf(ctx, a.Log), Token: a.Token, Attempt: uint32(a.Number), Try: uint32(a.Failures) + 1,
-		Begin: history.Now() - w.Begin, Repeats: a.Policy.Every != 0}
-	w.Report(Report{Execution: x, Behavior: w.ID_, Goes: true})
-	out, told := attempt(ctx, a)
-	x.End = history.Now() - w.Begin
-	if !told {
-		x.Outcome, x.Final, x.Wait = outcomeText(out), out.Err != nil && out.Wait == 0, int64(out.Wait)
+	return reporting(ctx, a, w.Begin, Report{Behavior: w.ID_}, w.Report, func() (task.Outcome, bool) { return attempt(ctx, a) })
+}
+
+// reporting runs an attempt, of a run that has begun then, and reports that it begins and how it ended; of says the
+// behavior. told means that the attempt was told to stop.
+func reporting(
+	ctx context.Context, a task.Attempt, begin int64, of Report, report func(Report), run func() (out task.Outcome, told bool),
+) task.Outcome {
+	of.Execution = history.Execution{
+		Task:    string(a.Task),
+		Node:    SessionOf(ctx, a.Log),
+		Token:   a.Token,
+		Attempt: uint32(a.Number),
+		Try:     uint32(a.Failures) + 1,
+		Begin:   history.Now() - begin,
+		Repeats: a.Policy.Every != 0,
 	}
-	w.Report(Report{Execution: x, Behavior: w.ID_, Last: !told && out.Wait == 0})
+	of.Goes = true
+	report(of)
+	out, told := run()
+	of.Goes, of.End, of.Releases = false, history.Now()-begin, out.Release
+	if !told {
+		of.Final, of.Wait = out.Err != nil && out.Wait == 0, int64(out.Wait)
+	}
+	if goesOn := told || out.Release || out.Snooze > 0; !goesOn {
+		of.Outcome, of.Last = outcomeText(out), out.Wait == 0
+	}
+	report(of)
 	return out
 }
 

@@ -10,7 +10,6 @@ import (
 
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/traffic"
 	"taskledger/task"
 	works "taskledger/work"
 	"taskledger/work/segmentation"
@@ -153,13 +152,7 @@ type parentKey struct{}
 
 // Run implements task.Behavior. What it returns, and when, goes into the record.
 func (e *errand[I]) Run(ctx context.Context, a task.Attempt) task.Outcome {
-	at := e.record.Begin(history.Execution{
-		Task:    string(a.Task),
-		Node:    traffic.SessionOf(ctx, a.Log),
-		Token:   a.Token,
-		Attempt: uint32(a.Number),
-		Try:     uint32(a.Failures) + 1,
-	})
+	at := e.record.Begin(ctx, a)
 	of := parent{a.Task, a, e.killed}
 	var told struct {
 		Worker events.TaskID `json:"worker_of"`

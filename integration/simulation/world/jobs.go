@@ -8,7 +8,6 @@ import (
 
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/traffic"
 	"taskledger/task"
 	works "taskledger/work"
 )
@@ -130,8 +129,7 @@ func (b *jobBehavior) Plan([]byte, time.Time) (task.Plan, error) { return task.P
 
 // Run implements task.Behavior. What it returns, and when, goes into the record.
 func (b *jobBehavior) Run(ctx context.Context, a task.Attempt) task.Outcome {
-	at := b.record.Begin(history.Execution{Task: string(a.Task), Node: traffic.SessionOf(ctx, a.Log), Token: a.Token, Attempt: uint32(a.Number),
-		Try: uint32(a.Failures) + 1, Repeats: a.Policy.Every != 0})
+	at := b.record.Begin(ctx, a)
 	out, stopped := b.attempt(ctx, a)
 	if b.killed.Err() != nil {
 		return out // its process died with it

@@ -1,11 +1,14 @@
 package world
 
 import (
+	"context"
 	"fmt"
 	"sync"
 	"time"
 
 	"taskledger/integration/robustness/history"
+	"taskledger/integration/robustness/traffic"
+	"taskledger/task"
 )
 
 // recorder holds a history in the making. No fault touches it. Its methods may be called concurrently.
@@ -69,9 +72,17 @@ func (r *recorder) IsFilled() bool {
 	return n > 0 && now-r.Run.Info.Filled[n-1].Until < int64(looksEvery)
 }
 
-// Begin takes down that a call of a function begins now, and returns its place.
-func (r *recorder) Begin(e history.Execution) int {
-	e.Begin = r.Now()
+// Begin takes down that an attempt begins now, and returns its place.
+func (r *recorder) Begin(ctx context.Context, a task.Attempt) int {
+	e := history.Execution{
+		Task:    string(a.Task),
+		Node:    traffic.SessionOf(ctx, a.Log),
+		Token:   a.Token,
+		Attempt: uint32(a.Number),
+		Try:     uint32(a.Failures) + 1,
+		Begin:   r.Now(),
+		Repeats: a.Policy.Every != 0,
+	}
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.Run.Executions = append(r.Run.Executions, e)
