@@ -94,7 +94,7 @@ func (w *world) settle() error {
 		tasks, err := w.tasks(ctx)
 		w.endRepetitions(tasks)
 		w.endSchedules(ctx)
-		if events := EventsOf(tasks); err != nil || len(stillWaiting(tasks, w.record.IsFilled())) > 0 || events != before {
+		if events := eventsOf(tasks); err != nil || len(stillWaiting(tasks, w.record.IsFilled())) > 0 || events != before {
 			last, before = time.Now(), events
 		}
 		select {

@@ -18,8 +18,8 @@ func stillWaiting(tasks []task.Task, filled bool) (all []string) {
 	return all
 }
 
-// EventsOf counts the events of tasks.
-func EventsOf(tasks []task.Task) (n uint64) {
+// eventsOf counts the events of tasks.
+func eventsOf(tasks []task.Task) (n uint64) {
 	for i := range tasks {
 		n += tasks[i].Details.Seq
 	}
