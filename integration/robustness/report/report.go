@@ -41,7 +41,7 @@ func Write(w io.Writer, run *history.Run, j *check.Judgement) error {
 // printer prints rows of cells. The writer below it keeps the first error.
 type printer struct{ *tabwriter.Writer }
 
-// row prints a line of cells. Those that begin a row with "" are indented.
+// row prints a line of cells.
 func (p *printer) row(cells ...any) {
 	texts := make([]string, len(cells))
 	for i, c := range cells {
@@ -115,7 +115,11 @@ func (p *printer) faults(run *history.Run) {
 	p.row("at", "for", "kind", "target", "proof")
 	for i := range run.Faults[:min(len(run.Faults), maxListed)] {
 		f := &run.Faults[i]
-		p.row(span(f.From), span(f.Until-f.From), f.Kind, f.Target, cmp.Or(f.Proof, "no proof"))
+		lasted := "no end"
+		if f.Until != 0 {
+			lasted = span(f.Until - f.From)
+		}
+		p.row(span(f.From), lasted, f.Kind, f.Target, cmp.Or(f.Proof, "no proof"))
 	}
 	p.more(len(run.Faults))
 }

@@ -68,16 +68,16 @@ func rows(text string) (all []string) {
 func TestWrite_ShowsTheRunAndWhatWasFound(t *testing.T) {
 	all := rows(write(t, run(t), violations))
 	for _, want := range []string{"violated: simulated run, seed 4711", "replay 4711", "2 legal: 1", "13 clean 0 0 a lease remains", "task plain (violated)",
-		"1s to 2s call client 1: submit: ok", "2.1s to 2.2s call client 1: get: ok, RUNNING, attempt 1", "run attempt 1 on",
+		"1s to 2s call client 1: submit: ok", "2.1s to 2.2s call client 1: get: ok, RUNNING, attempt 1", `run "attempt 1 on`,
 		"1.2s to no end run", "token 0.1.1", "2s 500ms freeze n-2 3 writes held", "2s to 2.5s fault freeze of n-2: 3 writes held", "no proof",
-		"Created, event 1 at 0.1.0", "Started, event 2 at 0.1.1", "event, accused Created", "1s to no end call client 2: wait: unknown",
+		"Created, event 1 at 0.1.0", "Started, event 2 at 0.1.1", "event, accused Created", `1s to no end call "client 2: wait: unknown`,
 		"1s to no end fault freeze of n-2: no proof", "submit 1 0 0 0 0", "wait 0 0 0 1 0", "3 operations, 2 tasks, 1 executions, 2 entries, 1 members, 3 faults"} {
 		if !slices.ContainsFunc(all, func(row string) bool { return strings.Contains(row, want) }) {
 			t.Errorf("the report lacks %q", want)
 		}
 	}
 	bad := slices.Index(all, "task plain (violated)")
-	if other := slices.IndexFunc(all, func(row string) bool { return strings.HasPrefix(row, `task "x`) }); bad < 0 || bad > other {
+	if other := slices.IndexFunc(all, func(row string) bool { return strings.HasPrefix(row, `"task x`) }); bad < 0 || bad > other {
 		t.Error("a task without violations stands before one with")
 	}
 }
