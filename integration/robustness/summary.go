@@ -110,15 +110,6 @@ func (s *summary) countReruns(h *history.Run, kill *history.Fault) {
 	}
 }
 
-// percentile returns the time that a share of the tasks kept within.
-func (r reruns) percentile(share float64) time.Duration {
-	if len(r.Times) == 0 {
-		return 0
-	}
-	sorted := slices.Sorted(slices.Values(r.Times))
-	return sorted[min(int(share*float64(len(sorted))), len(sorted)-1)]
-}
-
 func (r reruns) String() string {
 	late := 0
 	for _, t := range r.Times {
@@ -126,9 +117,7 @@ func (r reruns) String() string {
 			late++
 		}
 	}
-	round := func(d time.Duration) time.Duration { return d.Round(10 * time.Millisecond) }
-	return fmt.Sprintf("p50 %s, p99 %s, max %s of %d tasks; promised %s, kept by all but %d", round(r.percentile(0.5)), round(r.percentile(0.99)),
-		round(r.percentile(1)), len(r.Times), r.Promise, late)
+	return fmt.Sprintf("%s; promised %s, kept by all but %d", check.Spread(r.Times), r.Promise, late)
 }
 
 // broken counts the violations of invariants.

@@ -89,7 +89,7 @@ func crowded(h *history.Run) bool {
 
 func (r *reruns) String() string {
 	text := fmt.Sprintf("run again after a kill: %s, %d later than promised\nrun again after a kill among other faults: %s\n  and across an election: %s\n  and with two slots a node at most, or limits: %s",
-		spread(r.alone), r.late, spread(r.other), spread(r.led), spread(r.short))
+		check.Spread(r.alone), r.late, check.Spread(r.other), check.Spread(r.led), check.Spread(r.short))
 	for _, slow := range r.slow {
 		text += "\n  much later than promised: " + slow
 	}
@@ -102,16 +102,4 @@ func (r *reruns) String() string {
 // tooLate reports whether tasks ran again too late among other faults: more than one of 100, or one of them much.
 func (r *reruns) tooLate() bool {
 	return len(r.among)*100 > len(r.other) || len(r.other) > 0 && slices.Max(r.other) > amongEach
-}
-
-// spread tells how times are spread.
-func spread(times []time.Duration) string {
-	if len(times) == 0 {
-		return "no task"
-	}
-	sorted := slices.Sorted(slices.Values(times))
-	at := func(percent int) time.Duration {
-		return sorted[min(len(sorted)*percent/100, len(sorted)-1)].Round(10 * time.Millisecond)
-	}
-	return fmt.Sprintf("p50 %s, p99 %s, max %s of %d tasks", at(50), at(99), at(100), len(sorted))
 }

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"taskledger/events"
+	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
 )
 
@@ -56,6 +57,25 @@ func newBuilder(t testing.TB) *builder {
 	b.join("n-2")
 	b.own("n-1")
 	return b
+}
+
+// sound asserts that nothing is found in the run.
+func (b *builder) sound() {
+	b.t.Helper()
+	for _, v := range check.All(b.finish()) {
+		b.t.Error(v)
+	}
+}
+
+// breaks asserts that one violation is found once the run has ended, of an invariant; "" = none is.
+func (b *builder) breaks(invariant string) {
+	b.t.Helper()
+	r := b.finish()
+	wallEnds(r)
+	found := check.All(r)
+	if len(found) > 1 || (len(found) == 1) != (invariant != "") || len(found) == 1 && found[0].Invariant != invariant {
+		b.t.Errorf("found %v, want %q", found, invariant)
+	}
 }
 
 func (b *builder) tick() int64 {

@@ -1,6 +1,7 @@
 package check
 
 import (
+	"fmt"
 	"slices"
 	"time"
 
@@ -60,4 +61,16 @@ func (t *task) mayStop() bool {
 	return t.replaced() || slices.ContainsFunc(t.operations, func(o *history.Operation) bool {
 		return o.Answer != history.Refused && (o.Verb == history.Cancel || o.Verb == history.Suspend || o.Verb == history.Delete)
 	})
+}
+
+// Spread tells how the times are spread that tasks took.
+func Spread(times []time.Duration) string {
+	if len(times) == 0 {
+		return "no task"
+	}
+	sorted := slices.Sorted(slices.Values(times))
+	at := func(percent int) time.Duration {
+		return sorted[min(len(sorted)*percent/100, len(sorted)-1)].Round(10 * time.Millisecond)
+	}
+	return fmt.Sprintf("p50 %s, p99 %s, max %s of %d tasks", at(50), at(99), at(100), len(sorted))
 }

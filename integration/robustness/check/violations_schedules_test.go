@@ -6,7 +6,6 @@ import (
 	"time"
 
 	"taskledger/events"
-	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
 	"taskledger/internal/runid"
 )
@@ -181,9 +180,7 @@ func TestAll_TakesRunsThatAreNamedByUUIDs(t *testing.T) {
 	b.byHand(300).Schedule.Priority = 300
 	b.reach(100)
 	b.steers(&events.ScheduleEnded{})
-	for _, v := range check.All(b.finish()) {
-		t.Error(v)
-	}
+	b.sound()
 }
 
 // byHand asks for a run of a schedule whose runs are named by UUIDs.
@@ -255,9 +252,7 @@ func TestAll_TakesWhatSchedulesMayDo(t *testing.T) {
 	b.call(history.DeleteSchedule, history.ScheduleCall{Seen: 1}).Answer = history.Refused
 	b.steers(&events.ScheduleEnded{})
 	b.call(history.ResumeSchedule, history.ScheduleCall{}).Answer = history.Absent
-	for _, v := range check.All(b.finish()) {
-		t.Error(v)
-	}
+	b.sound()
 }
 
 func TestAll_TakesATickThatADefinitionPutsOff(t *testing.T) {
@@ -268,9 +263,7 @@ func TestAll_TakesATickThatADefinitionPutsOff(t *testing.T) {
 	b.sets(late, 1)
 	b.reach(4)
 	b.steers(&events.ScheduleEnded{})
-	for _, v := range check.All(b.finish()) {
-		t.Error(v)
-	}
+	b.sound()
 }
 
 var schedules = []planted{
