@@ -96,7 +96,7 @@ const archiveWithin = 35 * time.Second
 // served asks the owners for every task, those of schedules as they are listed. It asks again for those that may have to be read
 // from the archive.
 func served(ctx context.Context, r *cluster.Cluster) (all []history.Served) {
-	waiting := slices.Concat(r.Operations.Tasks(), cluster.RunsOfSchedules(ctx, r.Observer.Connection), cluster.Errands(ctx, r.Observer.Connection))
+	waiting := slices.Concat(r.Operations.Tasks(), cluster.RunsOfSchedules(ctx, r.Observer), cluster.Errands(ctx, r.Observer))
 	slices.Sort(waiting)
 	waiting = slices.Compact(waiting)
 	for until := time.Now().Add(archiveWithin); len(waiting) > 0; cluster.Sleep(ctx, readAgain) {
@@ -245,7 +245,7 @@ func remains(r *cluster.Cluster, h *history.Run, leaked func() error, failed err
 	}
 	r.EndTerminal()
 	note(cluster.EachOf(r.Clients, (*cluster.Client).Stop))
-	note(r.Observer.Stop())
+	note(r.Observer.Close())
 	note(cluster.EachOf(r.Nodes, func(n *cluster.Node) error {
 		if n.Running() == nil {
 			return nil

@@ -151,7 +151,7 @@ func (a *answersOf) add(round int, way string, last answered, within time.Durati
 
 // endRounds ends everything.
 func endRounds(r *cluster.Cluster) error {
-	err := r.Observer.Stop()
+	err := r.Observer.Close()
 	return errors.Join(err, cluster.EachOf(r.Nodes, func(n *cluster.Node) error {
 		if n.Running() == nil {
 			return nil

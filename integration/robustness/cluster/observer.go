@@ -6,6 +6,7 @@ import (
 	"log/slog"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"taskledger/integration/robustness/check"
@@ -14,12 +15,8 @@ import (
 // callWithin bounds a read of the observer.
 const callWithin = 3 * time.Second
 
-// observer is a client of the engine in this process, that no fault touches: it reads what the others have made.
-type observer struct {
-	*Connection
-	log *os.File
-}
-
+// startObserver starts a client of the engine in this process, that no fault touches: it reads what the others have
+// made.
 func (r *Cluster) startObserver(ctx context.Context) error {
 	l, err := r.NewLinks(nil)
 	if err != nil {
@@ -29,20 +26,17 @@ func (r *Cluster) startObserver(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	r.Observer.log = log
-	r.Observer.Connection, err = connect(ctx, Role{Name: "observer", Etcd: l.endpoints(), NATS: l.natsURL(), Shards: Shards, Archive: r.Archives()},
-		slog.New(slog.NewTextHandler(log, nil)), func(err error) { r.Broken(check.Clean, "a client in the driver ended by itself: %v", err) })
-	return err
-}
-
-// Stop ends the observer.
-func (o *observer) Stop() error {
-	if o.log == nil {
-		return nil
+	broken := func(err error) { r.Broken(check.Clean, "a client in the driver ended by itself: %v", err) }
+	r.Observer, err = connect(ctx, Role{
+		Name:    "observer",
+		Etcd:    l.endpoints(),
+		NATS:    l.natsURL(),
+		Shards:  Shards,
+		Archive: r.Archives(),
+	}, slog.New(slog.NewTextHandler(log, nil)), broken)
+	if err != nil {
+		return errors.Join(err, log.Close())
 	}
-	var err error
-	if o.Connection != nil {
-		err = o.Close()
-	}
-	return errors.Join(err, o.log.Close())
+	r.Observer.close = slices.Insert(r.Observer.close, 0, log.Close) // it is closed last
+	return nil
 }

@@ -84,8 +84,11 @@ func (c *Connection) open(ctx context.Context, r Role, log *slog.Logger) error {
 	return err
 }
 
-// Close ends the client in order; calls under way fail.
+// Close ends the client in order; calls under way fail. There may be none.
 func (c *Connection) Close() (err error) {
+	if c == nil {
+		return nil
+	}
 	for i := len(c.close) - 1; i >= 0; i-- {
 		err = errors.Join(err, c.close[i]())
 	}

@@ -80,8 +80,8 @@ type Cluster struct {
 	Executions *traffic.Executions
 	Nodes      []*Node
 	Clients    []*Client
-	Terminal   *Terminal // nil where nobody types
-	Observer   observer
+	Terminal   *Terminal   // nil where nobody types
+	Observer   *Connection // nil before the servers serve
 
 	notes    sync.Mutex
 	Faults   []history.Fault
@@ -265,7 +265,7 @@ func (r *Cluster) Settle(ctx context.Context) (err error) {
 	stepped := slices.ContainsFunc(r.Faults, stepsClock)
 	waiting := r.Operations.Tasks()
 	if len(r.Clients) > 0 {
-		runs, err := endSchedules(ctx, r.Observer.Connection, r.Clients[0].Ask)
+		runs, err := endSchedules(ctx, r.Observer, r.Clients[0].Ask)
 		if err != nil {
 			return err
 		}
