@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"taskledger/integration/simulation/build"
 )
 
 // machineError returns the machine's error about a program that a shell command stands for, and that wrote so.

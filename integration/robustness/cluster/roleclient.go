@@ -180,7 +180,7 @@ func (c *clientInRole) call(wait context.Context, caller int, r traffic.Request)
 		c.watch(wait, r.Task, "", c.engine.Attach(events.TaskID(r.Task)))
 		return
 	}
-	call := &traffic.Call{int(c.made.Add(1)), r.Operation(caller, c.Begin)}
+	call := &traffic.Call{Number: int(c.made.Add(1)), Operation: r.Operation(caller, c.Begin)}
 	r.Ask(&call.Operation, c.Name, fmt.Sprint(c.Source, "-", call.Number))
 	c.say(Word{Call: call})
 	ask, cancel := context.WithTimeout(context.Background(), askWithin)
@@ -207,7 +207,7 @@ func damaged(err error) bool {
 // wait when it returns.
 func (c *clientInRole) watch(ctx context.Context, task, request string, f *engine.Future) {
 	number := int(c.made.Add(1))
-	call := &traffic.Call{number, traffic.Request{Verb: history.Wait, Task: task}.Operation(callers+number, c.Begin)}
+	call := &traffic.Call{Number: number, Operation: traffic.Request{Verb: history.Wait, Task: task}.Operation(callers+number, c.Begin)}
 	call.Request = request
 	c.say(Word{Call: call})
 	c.waiting.Go(func() {

@@ -33,7 +33,9 @@ func (p *inRole) keepStores(ctx context.Context, c *engine.Client, source string
 		},
 		Now:    func() int64 { return history.Now() - p.Begin },
 		Client: func() (*engine.Client, context.Context) { return c, context.Background() },
-		Tell:   func(number int64, call history.ItemCall) { p.say(Word{Item: &traffic.ItemCall{number, source, call}}) },
+		Tell: func(number int64, call history.ItemCall) {
+			p.say(Word{Item: &traffic.ItemCall{Number: number, Source: source, ItemCall: call}})
+		},
 		Damage: func(format string, args ...any) { p.say(Word{Damage: fmt.Sprintf(format, args...)}) },
 	}
 	k.Keep(count, p.Seed^of)

@@ -220,10 +220,10 @@ func (n *nodeInRole) submit(ctx context.Context) {
 		request := source.Submit()
 		op := request.Operation(0, n.Begin)
 		request.Ask(&op, n.Name, fmt.Sprint(name, "-", number))
-		n.say(Word{Call: &traffic.Call{number, op}})
+		n.say(Word{Call: &traffic.Call{Number: number, Operation: op}})
 		ask, cancel := context.WithTimeout(context.Background(), askWithin)
 		request.Do(ask, n.engine.Client, &op, n.Begin).Close()
 		cancel()
-		n.say(Word{Call: &traffic.Call{number, op}})
+		n.say(Word{Call: &traffic.Call{Number: number, Operation: op}})
 	}
 }
