@@ -1,14 +1,14 @@
 package api
 
 import (
-	"bytes"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"net/http"
 
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
 	"taskledger/api/problem"
-	"taskledger/api/shape"
 	"taskledger/events"
 	"taskledger/task"
 )
@@ -18,57 +18,33 @@ const maxRequests = 1000
 
 // Batch asks for many tasks.
 type Batch struct {
-	Tasks []Submit `json:"tasks"` // 1 to 1,000
+	Tasks batched `json:"tasks"` // 1 to 1,000
 	// AllValid submits none where one breaks a rule or its behavior is unknown, as a key does.
 	AllValid bool `json:"all_valid,omitempty"`
 }
 
-// UnmarshalJSON takes no more tasks than there may be: each takes many times the memory of its text.
-func (b *Batch) UnmarshalJSON(data []byte) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	if open, err := d.Token(); err != nil || open != json.Delim('{') {
-		return invalid("body", "want an object")
-	}
-	for d.More() {
-		name, err := d.Token()
-		if err != nil {
-			return err
-		}
-		switch {
-		case name == "all_valid":
-			if err := d.Decode(&b.AllValid); err != nil {
-				return invalid("all_valid", "want true or false")
-			}
-		case name != "tasks" || b.Tasks != nil:
-			return invalid(shape.Clip(fmt.Sprint(name)), "want the field tasks, once, and all_valid")
-		default:
-			if err := b.readTasks(d, data); err != nil {
-				return err
-			}
-		}
-	}
-	return nil
-}
+// batched holds the tasks of a batch.
+type batched []Submit
 
-func (b *Batch) readTasks(d *json.Decoder, data []byte) error {
-	if open, err := d.Token(); err != nil || open != json.Delim('[') {
+// UnmarshalJSONFrom takes no more tasks than there may be: each takes many times the memory of its text.
+func (b *batched) UnmarshalJSONFrom(d *jsontext.Decoder) error {
+	if d.PeekKind() != '[' {
 		return invalid("tasks", "want an array")
 	}
-	b.Tasks = []Submit{}
-	for d.More() {
-		if len(b.Tasks) == maxRequests {
-			return invalid("tasks", "more than %d tasks: want 1 to %d", maxRequests, maxRequests)
+	if _, err := d.ReadToken(); err != nil {
+		return err
+	}
+	for d.PeekKind() != ']' {
+		if len(*b) == maxRequests {
+			return problem.Of(invalid("tasks", "more than %d tasks: want 1 to %d", maxRequests, maxRequests))
 		}
 		var one Submit
-		before := d.InputOffset()
-		if err := d.Decode(&one); err != nil {
-			text := bytes.TrimLeft(data[before:d.InputOffset()], ", \t\r\n")
-			return shape.Refused(fmt.Sprintf("tasks[%d]", len(b.Tasks)), text, &one, err)
+		if err := json.UnmarshalDecode(d, &one); err != nil {
+			return err
 		}
-		b.Tasks = append(b.Tasks, one)
+		*b = append(*b, one)
 	}
-	_, err := d.Token()
+	_, err := d.ReadToken()
 	return err
 }
 

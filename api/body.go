@@ -14,6 +14,7 @@ import (
 
 	"taskledger/api/measured"
 	"taskledger/api/problem"
+	"taskledger/api/shape"
 	"taskledger/task"
 )
 
@@ -44,7 +45,7 @@ func (c *Call) ReadOptional(into any) error {
 }
 
 // Decode decodes what Body has read, as Read does.
-func (c *Call) Decode(body []byte, into any) error { return c.route.shape.Decode(body, into) }
+func (c *Call) Decode(body []byte, into any) error { return shape.Decode(body, into) }
 
 // Body reads the body for a route that looks at it before it is decoded.
 func (c *Call) Body() ([]byte, error) {

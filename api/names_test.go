@@ -57,7 +57,7 @@ func TestDecode_RefusesNamesInAnotherCaseAndThoseThatComeTwice(t *testing.T) {
 		{&api.PauseRequest{}, `{"reason":"x","reason":"y"}`, "reason"},
 		{&api.Reason{}, `{"REASON":"x"}`, "REASON"},
 	} {
-		err := shape.Of(reflect.TypeOf(c.into)).Decode([]byte(c.body), c.into)
+		err := shape.Decode([]byte(c.body), c.into)
 		p, is := errors.AsType[*problem.Problem](err)
 		named := is && p.Type == problem.Malformed && p.Field == c.want && strings.HasPrefix(p.Detail, c.want+": ")
 		if c.want == "" && err != nil || c.want != "" && !named {
@@ -79,7 +79,7 @@ func FuzzDecode(f *testing.F) {
 	f.Fuzz(func(t *testing.T, i int, data []byte) {
 		body := reflect.TypeOf(bodies[uint(i)%uint(len(bodies))])
 		into := reflect.New(body.Elem()).Interface()
-		if shape.Of(body).Decode(data, into) != nil {
+		if shape.Decode(data, into) != nil {
 			return
 		}
 		d := json.NewDecoder(bytes.NewReader(data))
@@ -155,11 +155,11 @@ func BenchmarkDecode(b *testing.B) {
 		"batch": {api.Batch{}, `{"tasks":[` + strings.Repeat(one+",", 999) + one + `]}`},
 	} {
 		b.Run(name, func(b *testing.B) {
-			is, data := shape.Of(reflect.TypeOf(c.into)), []byte(c.body)
+			data := []byte(c.body)
 			b.SetBytes(int64(len(data)))
 			for b.Loop() {
 				into := reflect.New(reflect.TypeOf(c.into)).Interface()
-				if err := is.Decode(data, into); err != nil {
+				if err := shape.Decode(data, into); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -4,10 +4,8 @@ import (
 	"cmp"
 	"fmt"
 	"net/http"
-	"reflect"
 	"strings"
 
-	"taskledger/api/shape"
 	"taskledger/api/token"
 )
 
@@ -53,8 +51,7 @@ type Route struct {
 	Type  string
 	Serve func(c *Call) error
 
-	shape *shape.Shape // the shape of In
-	name  string       // its method and pattern
+	name string // its method and pattern
 }
 
 // Param is a parameter of a query.
@@ -117,9 +114,6 @@ func (r *Route) check() error {
 		return fmt.Errorf("want the type of a body and its size, or neither")
 	case r.In != nil && r.Form != nil:
 		return fmt.Errorf("want a body of JSON or a form, not both")
-	}
-	if r.In != nil {
-		r.shape = shape.Of(reflect.TypeOf(r.In))
 	}
 	r.name = r.Method + " " + r.Pattern
 	if len(r.Status) == 0 {

@@ -3,7 +3,6 @@ package shape_test
 import (
 	"encoding/json"
 	"errors"
-	"reflect"
 	"strings"
 	"testing"
 
@@ -57,19 +56,19 @@ func TestDecode_NamesThePlaceOfTheFirstValueThatItsTypeDoesNotTake(t *testing.T)
 		`{"n":"1"}`:                          "n",
 		`{"list":[{"a":1},{"a":1.5}]}`:       "list[1].a",
 		`{"list":[{"e":2},{},{"e":3}]}`:      "list[2].e",
-		`{"plain":["x"],"list":[{"e":3}]}`:   "list[0].e", // in the order of the fields
-		`{"list":[{"a":"x"}],"n":true}`:      "n",
+		`{"plain":["x"],"list":[{"e":3}]}`:   "plain[0]", // in the order of the body
+		`{"list":[{"a":"x"}],"n":true}`:      "list[0].a",
 		`{"deep":[[],[{},{"b":7}]]}`:         "deep[1][1].b",
 		`{"deep":[[{}],{}]}`:                 "deep[1]",
 		`{"one":{"e":"2"}}`:                  "one.e",
 		`{"one":[]}`:                         "one",
-		`{"map":{"x":1,"y":"2"}}`:            "map",
+		`{"map":{"x":1,"y":"2"}}`:            "map.y",
 		`{"plain":[1,2,3,{}]}`:               "plain[3]",
 		`[]`:                                 "body",
 		`{"list":[{"b":"not base64!"}]}`:     "list[0].b",
 		`{"list":[{"b":"eA=="},{"e":null}]}`: "",
 	} {
-		err := shape.Of(reflect.TypeFor[outer]()).Decode([]byte(body), new(outer))
+		err := shape.Decode([]byte(body), new(outer))
 		got := ""
 		if p, is := errors.AsType[*problem.Problem](err); is {
 			got = p.Field
@@ -85,10 +84,10 @@ func TestDecode_NamesThePlaceOfTheFirstValueThatItsTypeDoesNotTake(t *testing.T)
 	}
 }
 
-func TestDecode_LooksForNoPlaceInALargeBody(t *testing.T) {
+func TestDecode_NamesThePlaceInALargeBody(t *testing.T) {
 	body := `{"list":[{"a":1.5}],"plain":[` + strings.Repeat("1,", 1<<19) + `1]}`
-	err := shape.Of(reflect.TypeFor[outer]()).Decode([]byte(body), new(outer))
-	if p, is := errors.AsType[*problem.Problem](err); !is || p.Field != "list.a" {
-		t.Errorf("%v, want the field list.a, without its place", err)
+	err := shape.Decode([]byte(body), new(outer))
+	if p, is := errors.AsType[*problem.Problem](err); !is || p.Field != "list[0].a" {
+		t.Errorf("%v, want the field list[0].a", err)
 	}
 }

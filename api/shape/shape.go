@@ -1,105 +1,214 @@
-// Package shape decodes JSON bodies of requests strictly: names are those of the fields of the Go type, each is there
-// once, and an error names the place of the wrong value.
-//
-// encoding/json takes a name in any case, and the last of two, and names no place in an array. This package looks at a
-// body first, and again once it was refused.
+// Package shape decodes JSON of requests strictly: names are written as the Go type has them, each is there once, and an
+// error names the place of the wrong value.
 package shape
 
 import (
+	"bytes"
+	"cmp"
 	"encoding"
-	"encoding/json"
+	stored "encoding/json"
+	"errors"
+	"fmt"
+	"iter"
 	"reflect"
 	"strings"
+	"time"
 	"unicode/utf8"
+
+	"github.com/go-json-experiment/json"
+	"github.com/go-json-experiment/json/jsontext"
+
+	"taskledger/api/problem"
+	"taskledger/store"
 )
 
-// Shape holds the names that a type allows in a JSON value; nil allows any.
-type Shape struct {
-	kind   reflect.Kind // Struct: an object of fields. Map: an object of any names. Slice: an array
-	fields []field
-	of     *Shape // the shape of the elements of an array, or of the values of an object with any names
-	holds  string // names the kind that these must have; "" = they may be null
-}
+// maxDepth bounds how deep a body may be nested.
+const maxDepth = 64
 
-type field struct {
-	name string
-	of   reflect.Type
-	is   *Shape
-	want string // names the kind that it must have; "" = it may be null
-}
+// raw decodes JSON that is kept as it is written: names in it are data, and one may stand there more than once.
+var raw = json.UnmarshalFromFunc(func(d *jsontext.Decoder, into *stored.RawMessage) error {
+	return json.UnmarshalDecode(d, into, jsontext.AllowDuplicateNames(true), json.WithUnmarshalers(nil))
+})
 
-var (
-	decodesJSON = reflect.TypeFor[json.Unmarshaler]()
-	decodesText = reflect.TypeFor[encoding.TextUnmarshaler]()
-)
-
-// Of returns the shape of a type, as encoding/json has it. A body that decodes itself has the names of its fields; a
-// value in it that does has any.
-func Of(t reflect.Type) *Shape {
-	if t.Kind() == reflect.Pointer {
-		t = t.Elem()
+// Decode decodes one JSON value. It returns a *problem.Problem or a *store.InvalidError. Memory for errors is bounded;
+// the type bounds the memory of the value.
+func Decode(data []byte, into any) error {
+	switch {
+	case bytes.HasPrefix(data, []byte("\ufeff")):
+		return problem.New(problem.Malformed, "body: it begins with a byte order mark: leave it out")
+	case tooDeep(data):
+		return problem.New(problem.Malformed, "body: nested deeper than %d levels", maxDepth)
+	case !utf8.Valid(data):
+		return problem.New(problem.Malformed, "the body is no UTF-8")
+	case len(bytes.TrimSpace(data)) == 0:
+		return problem.New(problem.Malformed, "body: it is empty")
 	}
-	s := &Shape{kind: t.Kind()}
-	switch t.Kind() {
-	case reflect.Struct:
-		s.fields = fieldsOf(t)
-	case reflect.Map:
-		s.of, s.holds = shapeWithin(t.Elem()), notNull(t.Elem())
-	case reflect.Slice:
-		if s.of, s.holds = shapeWithin(t.Elem()), notNull(t.Elem()); s.of == nil && s.holds == "" {
-			return nil
+	root, takers := reflect.TypeOf(into).Elem(), raw
+	if bytes.Contains(data, []byte("null")) {
+		takers = json.JoinUnmarshalers(raw, nulls(root))
+	}
+	// Half of a surrogate pair becomes U+FFFD.
+	strict := []json.Options{json.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(true), json.WithUnmarshalers(takers)}
+	if err := json.Unmarshal(data, into, strict...); err != nil {
+		return refusal(root, err)
+	}
+	return nil
+}
+
+// tooDeep reports whether JSON is nested deeper than maxDepth, before any decoder recurses into it.
+func tooDeep(data []byte) bool {
+	depth, text := 0, false
+	for i := 0; i < len(data); i++ {
+		switch is := data[i]; {
+		case text && is == '\\':
+			i++
+		case is == '"':
+			text = !text
+		case text:
+		case is == '{' || is == '[':
+			if depth++; depth > maxDepth {
+				return true
+			}
+		case is == '}' || is == ']':
+			depth--
 		}
-	default:
-		return nil
 	}
-	return s
+	return false
 }
 
-func shapeWithin(t reflect.Type) *Shape {
-	if decodesItself(t) {
-		return nil
-	}
-	return Of(t)
+// nulls refuses null in place of a value that must be there, which the decoder takes for the zero value.
+func nulls(root reflect.Type) *json.Unmarshalers {
+	return json.UnmarshalFromFunc(func(d *jsontext.Decoder, into any) error {
+		t, depth := reflect.TypeOf(into).Elem(), d.StackDepth()
+		if d.PeekKind() != 'n' || depth == 0 || mayBeNull(t) {
+			return errors.ErrUnsupported // the decoder goes on
+		}
+		if in, _ := d.StackIndex(depth); in == '{' {
+			if _, f := find(root, d.StackPointer()); strings.Contains(f.Tag.Get("json"), ",omit") { // null is as good as no field
+				return errors.ErrUnsupported
+			}
+		}
+		return cmp.Or(d.SkipValue(), fmt.Errorf("want %s, got the JSON type null", jsonOf(t)))
+	})
 }
 
-// notNull names the kind that a value of the type must have; "" = it may be null. encoding/json takes null for every
-// type, and leaves the value as it is.
-func notNull(t reflect.Type) string {
-	switch t.Kind() {
+func mayBeNull(t reflect.Type) bool {
+	switch p := reflect.PointerTo(t); t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
-		return ""
+		return true
+	default:
+		return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 	}
-	if decodesItself(t) {
-		return ""
-	}
-	return jsonOf(t)
 }
 
-func decodesItself(t reflect.Type) bool {
-	decodes := func(t reflect.Type) bool { return t.Implements(decodesJSON) || t.Implements(decodesText) }
-	return decodes(t) || t.Kind() != reflect.Pointer && decodes(reflect.PointerTo(t))
-}
-
-func fieldsOf(t reflect.Type) (all []field) {
-	for i := range t.NumField() {
-		f := t.Field(i)
-		tag := f.Tag.Get("json")
-		name, options, _ := strings.Cut(tag, ",")
-		want := notNull(f.Type)
-		if strings.Contains(options, "omit") { // null is as good as no field
-			want = ""
+// refusal returns the error of a value that the decoder refuses, with its place.
+func refusal(root reflect.Type, err error) error {
+	if p, is := errors.AsType[*problem.Problem](err); is {
+		return p
+	}
+	if wrong, is := errors.AsType[*jsontext.SyntacticError](err); is && errors.Is(err, jsontext.ErrDuplicateName) {
+		at, _ := find(root, wrong.JSONPointer)
+		return malformed(at, "it is there more than once")
+	}
+	wrong, is := errors.AsType[*json.SemanticError](err)
+	if !is {
+		return problem.New(problem.Malformed, "body: %s", strings.TrimPrefix(err.Error(), "jsontext: "))
+	}
+	at, _ := find(root, wrong.JSONPointer)
+	if invalid, is := errors.AsType[*store.InvalidError](err); is {
+		return &store.InvalidError{Field: cmp.Or(at, invalid.Field), Problem: invalid.Problem}
+	}
+	if no, is := errors.AsType[*time.ParseError](err); is {
+		return &store.InvalidError{Field: at, Problem: fmt.Sprintf("%.40q: want a time such as 2026-11-21T12:00:00Z", no.Value)}
+	}
+	switch kind := wrong.JSONKind; {
+	case wrong.Err == json.ErrUnknownName:
+		return malformed(at, unknown(wrong.GoType, wrong.JSONPointer.LastToken()))
+	case wrong.Err == nil || wrong.JSONValue != nil || kind != 0 && kind != '"':
+		is, of := strings.NewReplacer("{", "object", "[", "array", "true", "bool", "false", "bool").Replace(kind.String()), ""
+		if kind == '0' && wrong.JSONValue != nil {
+			of = " " + Clip(string(wrong.JSONValue))
 		}
+		return malformed(at, "want "+jsonOf(wrong.GoType)+", got the JSON type "+is+of)
+	}
+	return malformed(at, wrong.Err.Error())
+}
+
+func malformed(at, why string) *problem.Problem {
+	p := problem.New(problem.Malformed, "%s: %s", cmp.Or(at, "body"), why)
+	p.Field = cmp.Or(at, "body")
+	return p
+}
+
+func unknown(t reflect.Type, name string) string {
+	for known := range fieldsOf(t) {
+		if strings.EqualFold(known, name) {
+			return "the field is named " + known
+		}
+	}
+	return "the request has no such field"
+}
+
+// find returns a place in a value of a type as errors name it, such as adds[3].timespec, and the field that is there, if
+// it is one.
+func find(t reflect.Type, at jsontext.Pointer) (place string, is reflect.StructField) {
+	for token := range at.Tokens() {
+		for t != nil && t.Kind() == reflect.Pointer {
+			t = t.Elem()
+		}
+		is = reflect.StructField{}
 		switch {
-		case f.Anonymous && name == "" && f.Type.Kind() == reflect.Struct:
-			all = append(all, fieldsOf(f.Type)...)
-		case tag == "-" || !f.IsExported():
-		case name == "":
-			all = append(all, field{f.Name, f.Type, shapeWithin(f.Type), want})
-		default:
-			all = append(all, field{name, f.Type, shapeWithin(f.Type), want})
+		case t != nil && t.Kind() == reflect.Slice:
+			place, t = place+"["+token+"]", t.Elem()
+			continue
+		case t != nil && t.Kind() == reflect.Map:
+			t = t.Elem()
+		case t != nil && t.Kind() == reflect.Struct:
+			for name, f := range fieldsOf(t) {
+				if name == token {
+					is = f
+				}
+			}
+			t = is.Type
+		}
+		if place != "" {
+			place += "."
+		}
+		place += Clip(token)
+	}
+	return place, is
+}
+
+// fieldsOf returns the fields of a struct by their names in JSON.
+func fieldsOf(t reflect.Type) iter.Seq2[string, reflect.StructField] {
+	return func(yield func(string, reflect.StructField) bool) {
+		for _, f := range reflect.VisibleFields(t) {
+			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+			if name == "" && !f.Anonymous {
+				name = f.Name
+			}
+			if f.IsExported() && name != "" && name != "-" && !yield(name, f) {
+				return
+			}
 		}
 	}
-	return all
+}
+
+// jsonOf names the JSON type of a Go type.
+func jsonOf(t reflect.Type) string {
+	switch k := t.Kind(); {
+	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) || k == reflect.String:
+		return "a text"
+	case k == reflect.Bool:
+		return "true or false"
+	case k >= reflect.Int && k <= reflect.Uintptr:
+		return "a whole number"
+	case k == reflect.Float64:
+		return "a number"
+	case k == reflect.Slice || k == reflect.Array:
+		return "an array"
+	}
+	return "an object"
 }
 
 // Clip makes a name of a request fit for an error.

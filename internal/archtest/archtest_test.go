@@ -123,14 +123,14 @@ engine/enginetest    | api/view engine/local events ledger task | a node for the
 engine/local         | engine store store/memarchive store/membus filestore filestore/filejournal filestore/filearchive filestore/filelogs filestore/journal filestore/memjournal task | a node without servers, in one process
 api/doors            |                                                  | bounds connections of several listeners together
 api/fieldtext        |                                                  | a leaf: the sentences by which the OpenAPI document describes fields
-api                  | api/doors api/fieldtext api/measured api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform meter schedule store events task github.com/danielgtaylor/huma golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
+api                  | api/doors api/fieldtext api/measured api/operations api/problem api/shape api/token api/view bulk engine ledger ledger/exportform meter schedule store events task github.com/danielgtaylor/huma github.com/go-json-experiment/json golang.org/x/sync golang.org/x/time | the table of routes: alone serves requests that change something
 api/apitest          | api/token                                            | the fixture of tests of fronts: a front under test is a handler
 api/measured         | api/problem                                       | what an API tells of its requests: a port
 api/figures          | api/doors api/measured github.com/prometheus/client_golang | tells Prometheus of requests: the API itself knows no Prometheus
 api/operations       | work/progress schedule bulk engine events item ledger ledger/repair store task tasklog | what can be asked of a cluster: interfaces
 api/remote           | api api/operations api/problem api/view bulk engine events ledger ledger/repair meter projection schedule store task tasklog taskstore/client work/progress | asks the HTTP API: what operations asks of a store
 api/problem          | events schedule store task                                 | errors as HTTP tells them, both ways
-api/shape            | api/problem store                                 | between hostile bytes and the routes: strict JSON
+api/shape            | api/problem store github.com/go-json-experiment/json | between hostile bytes and the routes: strict JSON
 api/logs             | api api/operations api/problem api/token api/view events tasklog | the HTTP API of what tasks write: routes for the table of package api
 api/works            | api api/operations api/problem api/token store task work/progress | the HTTP API of works: routes for the table of package api
 api/schedules        | api api/operations api/problem api/token events schedule store | the HTTP API of schedules: routes for the table of package api

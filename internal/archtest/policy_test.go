@@ -17,7 +17,6 @@ import (
 var circles = archtest.Limits{
 	"...": 3,
 
-	"api/shape":                      4,
 	"api/stores":                     4,
 	"behaviors":                      7,
 	"behaviors/builtin":              6,

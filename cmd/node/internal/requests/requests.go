@@ -7,7 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -96,9 +95,6 @@ type requestLine struct {
 	Deadline *string  `json:"deadline"`
 }
 
-// lineShape holds the names of a line.
-var lineShape = shape.Of(reflect.TypeFor[requestLine]())
-
 // orZero returns the value of a field that may be left out, or null.
 func orZero[T any](field *T) (value T) {
 	if field != nil {
@@ -113,7 +109,7 @@ func readRequest(line []byte, keyed bool) (q task.Request, err error) {
 	if err := checkJSON(line); err != nil {
 		return q, &exitcode.UsageError{Problem: err.Error()}
 	}
-	if err := lineShape.Decode(line, &l); err != nil {
+	if err := shape.Decode(line, &l); err != nil {
 		return q, &exitcode.UsageError{Problem: strings.TrimPrefix(err.Error(), "body: ")}
 	}
 	o := task.SubmitOptions{Priority: orZero(l.Priority)}

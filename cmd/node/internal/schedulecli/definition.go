@@ -4,7 +4,6 @@ import (
 	"context"
 	"encoding/json"
 	"io"
-	"reflect"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -67,7 +66,7 @@ func (d *definition) read(ctx context.Context, c *cobra.Command, stdin io.Reader
 			return is, err
 		}
 		var form schedule.Form
-		if err := shape.Of(reflect.TypeFor[schedule.Form]()).Decode(text, &form); err != nil {
+		if err := shape.Decode(text, &form); err != nil {
 			return is, &exitcode.UsageError{Problem: "definition: " + err.Error()}
 		}
 		return form.Definition(), nil

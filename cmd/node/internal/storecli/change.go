@@ -4,7 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"reflect"
 	"strconv"
 	"strings"
 	"time"
@@ -83,7 +82,7 @@ func (t *Terminal) request(c *cobra.Command, text []byte) (*item.Update, error) 
 		return nil, err
 	}
 	var u form.Update
-	if err := shape.Of(reflect.TypeFor[form.Update]()).Decode(text, &u); err != nil {
+	if err := shape.Decode(text, &u); err != nil {
 		return nil, &exitcode.UsageError{Problem: "request: " + err.Error()}
 	}
 	if u.ClientID == 0 {
