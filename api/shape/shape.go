@@ -1,5 +1,5 @@
-// Package shape decodes JSON of requests strictly: names are written as the Go type has them, each is there once, and an
-// error names the place of the wrong value.
+// Package shape decodes JSON of requests strictly: names are written as the Go type has them, each is there once, and
+// an error names the place of the wrong value.
 package shape
 
 import (
@@ -47,9 +47,9 @@ func Decode(data []byte, into any) error {
 	if bytes.Contains(data, []byte("null")) {
 		takers = json.JoinUnmarshalers(raw, nulls(root))
 	}
-	// Half of a surrogate pair becomes U+FFFD.
-	strict := []json.Options{json.RejectUnknownMembers(true), jsontext.AllowInvalidUTF8(true), json.WithUnmarshalers(takers)}
-	if err := json.Unmarshal(data, into, strict...); err != nil {
+	unknown := json.RejectUnknownMembers(true)
+	half := jsontext.AllowInvalidUTF8(true) // half of a surrogate pair becomes U+FFFD
+	if err := json.Unmarshal(data, into, unknown, half, json.WithUnmarshalers(takers)); err != nil {
 		return refusal(root, err)
 	}
 	return nil
@@ -84,21 +84,23 @@ func nulls(root reflect.Type) *json.Unmarshalers {
 			return errors.ErrUnsupported // the decoder goes on
 		}
 		if in, _ := d.StackIndex(depth); in == '{' {
-			if _, f := find(root, d.StackPointer()); strings.Contains(f.Tag.Get("json"), ",omit") { // null is as good as no field
-				return errors.ErrUnsupported
+			if _, f := find(root, d.StackPointer()); strings.Contains(f.Tag.Get("json"), ",omit") {
+				return errors.ErrUnsupported // null is as good as no field
 			}
 		}
 		return cmp.Or(d.SkipValue(), fmt.Errorf("want %s, got the JSON type null", jsonOf(t)))
 	})
 }
 
+var decodesText = reflect.TypeFor[encoding.TextUnmarshaler]()
+
 func mayBeNull(t reflect.Type) bool {
-	switch p := reflect.PointerTo(t); t.Kind() {
+	switch t.Kind() {
 	case reflect.Pointer, reflect.Slice, reflect.Map, reflect.Interface:
 		return true
-	default:
-		return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(reflect.TypeFor[encoding.TextUnmarshaler]())
 	}
+	p := reflect.PointerTo(t)
+	return p.Implements(reflect.TypeFor[json.Unmarshaler]()) || p.Implements(decodesText)
 }
 
 // refusal returns the error of a value that the decoder refuses, with its place.
@@ -106,7 +108,7 @@ func refusal(root reflect.Type, err error) error {
 	if p, is := errors.AsType[*problem.Problem](err); is {
 		return p
 	}
-	if wrong, is := errors.AsType[*jsontext.SyntacticError](err); is && errors.Is(err, jsontext.ErrDuplicateName) {
+	if wrong, is := errors.AsType[*jsontext.SyntacticError](err); is && wrong.Err == jsontext.ErrDuplicateName {
 		at, _ := find(root, wrong.JSONPointer)
 		return malformed(at, "it is there more than once")
 	}
@@ -119,20 +121,23 @@ func refusal(root reflect.Type, err error) error {
 		return &store.InvalidError{Field: cmp.Or(at, invalid.Field), Problem: invalid.Problem}
 	}
 	if no, is := errors.AsType[*time.ParseError](err); is {
-		return &store.InvalidError{Field: at, Problem: fmt.Sprintf("%.40q: want a time such as 2026-11-21T12:00:00Z", no.Value)}
+		why := fmt.Sprintf("%.40q: want a time such as 2026-11-21T12:00:00Z", no.Value)
+		return &store.InvalidError{Field: at, Problem: why}
 	}
 	switch kind := wrong.JSONKind; {
 	case wrong.Err == json.ErrUnknownName:
 		return malformed(at, unknown(wrong.GoType, wrong.JSONPointer.LastToken()))
-	case wrong.Err == nil || wrong.JSONValue != nil || kind != 0 && kind != '"':
-		is, of := strings.NewReplacer("{", "object", "[", "array", "true", "bool", "false", "bool").Replace(kind.String()), ""
-		if kind == '0' && wrong.JSONValue != nil {
-			of = " " + Clip(string(wrong.JSONValue))
-		}
-		return malformed(at, "want "+jsonOf(wrong.GoType)+", got the JSON type "+is+of)
+	case wrong.Err != nil && wrong.JSONValue == nil && (kind == 0 || kind == '"'): // its type says why
+		return malformed(at, wrong.Err.Error())
+	case kind == '0' && wrong.JSONValue != nil:
+		return malformed(at, "want "+jsonOf(wrong.GoType)+", got the JSON type number "+Clip(string(wrong.JSONValue)))
+	default:
+		return malformed(at, "want "+jsonOf(wrong.GoType)+", got the JSON type "+kinds.Replace(kind.String()))
 	}
-	return malformed(at, wrong.Err.Error())
 }
+
+// kinds names the kinds of values whose own names are characters.
+var kinds = strings.NewReplacer("{", "object", "[", "array", "true", "bool", "false", "bool")
 
 func malformed(at, why string) *problem.Problem {
 	p := problem.New(problem.Malformed, "%s: %s", cmp.Or(at, "body"), why)
@@ -149,8 +154,7 @@ func unknown(t reflect.Type, name string) string {
 	return "the request has no such field"
 }
 
-// find returns a place in a value of a type as errors name it, such as adds[3].timespec, and the field that is there, if
-// it is one.
+// find returns a place in a value of a type as errors name it, such as adds[3].timespec, and the field that is there.
 func find(t reflect.Type, at jsontext.Pointer) (place string, is reflect.StructField) {
 	for token := range at.Tokens() {
 		for t != nil && t.Kind() == reflect.Pointer {
@@ -197,7 +201,7 @@ func fieldsOf(t reflect.Type) iter.Seq2[string, reflect.StructField] {
 // jsonOf names the JSON type of a Go type.
 func jsonOf(t reflect.Type) string {
 	switch k := t.Kind(); {
-	case reflect.PointerTo(t).Implements(reflect.TypeFor[encoding.TextUnmarshaler]()) || k == reflect.String:
+	case reflect.PointerTo(t).Implements(decodesText) || k == reflect.String:
 		return "a text"
 	case k == reflect.Bool:
 		return "true or false"
