@@ -47,9 +47,9 @@ func Decode(data []byte, into any) error {
 	if bytes.Contains(data, []byte("null")) {
 		takers = json.JoinUnmarshalers(raw, nulls(root))
 	}
-	unknown := json.RejectUnknownMembers(true)
 	half := jsontext.AllowInvalidUTF8(true) // half of a surrogate pair becomes U+FFFD
-	if err := json.Unmarshal(data, into, unknown, half, json.WithUnmarshalers(takers)); err != nil {
+	err := json.Unmarshal(data, into, json.RejectUnknownMembers(true), half, json.WithUnmarshalers(takers))
+	if err != nil {
 		return refusal(root, err)
 	}
 	return nil
