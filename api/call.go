@@ -40,7 +40,7 @@ type shared struct {
 	log      *slog.Logger
 }
 
-// Context returns the context of the request. Commands sent with it carry the caller as their asker.
+// Context returns the context of the request. The journal records the caller of the commands that are sent with it.
 func (c *Call) Context() context.Context { return c.ctx }
 
 // Token returns the token of the caller; nil on routes that need none.

@@ -27,7 +27,7 @@ func (s *shared) serve(w http.ResponseWriter, r *http.Request, route *Route) {
 	defer c.dropBody()
 	ctx, cancel := c.bound(r.Context())
 	defer cancel()
-	c.ctx = engine.WithAsker(ctx, c.asker())
+	c.ctx = engine.WithCaller(ctx, c.eventCaller())
 	defer c.recovered()
 	defer c.leave()
 	if err := c.serve(); err != nil {

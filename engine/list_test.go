@@ -27,17 +27,17 @@ func TestList_NamesTheShardsThatAreSilentAndGivesTheRest(t *testing.T) {
 					c.start(name, 0, func(cfg *cfg) { cfg.TTL = 20 * time.Second }, job).ready(t)
 				}
 				c.spread(2)
-				asker := c.nodes[1]
+				caller := c.nodes[1]
 				for shard := range modelledShards {
 					o := task.SubmitOptions{ID: idIn(shard, modelledShards), NotBefore: time.Now().Add(time.Hour)}
-					if _, err := asker.Submit(t.Context(), job, nil, o); err != nil {
+					if _, err := caller.Submit(t.Context(), job, nil, o); err != nil {
 						t.Fatal(err)
 					}
 				}
 				told := map[events.TaskID]bool{}
 				page := func(cursor string) task.Page {
 					t.Helper()
-					p, err := asker.ListPage(t.Context(), task.Filter{}, cursor)
+					p, err := caller.ListPage(t.Context(), task.Filter{}, cursor)
 					if err != nil {
 						t.Fatal(err)
 					}
@@ -51,7 +51,7 @@ func TestList_NamesTheShardsThatAreSilentAndGivesTheRest(t *testing.T) {
 				}
 				wantCounts := func(want, missing int) {
 					t.Helper()
-					all, err := asker.Counts(t.Context(), "")
+					all, err := caller.Counts(t.Context(), "")
 					n := int64(0)
 					for _, row := range all.Rows {
 						n += row.Tasks
@@ -77,7 +77,7 @@ func TestList_NamesTheShardsThatAreSilentAndGivesTheRest(t *testing.T) {
 				}
 				wantCounts(modelledShards/2, modelledShards/2)
 				listed, failed := 0, 0
-				for _, err := range asker.List(t.Context(), task.Filter{}) {
+				for _, err := range caller.List(t.Context(), task.Filter{}) {
 					if listed++; err != nil {
 						failed++
 					}

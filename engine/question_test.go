@@ -23,11 +23,11 @@ func answering(all map[string]engine.Question) func(*cfg) {
 	return func(c *cfg) { c.Questions = all }
 }
 
-// asker is a node or a client.
-type asker interface{ Operations() engine.Operations }
+// caller is a node or a client.
+type caller interface{ Operations() engine.Operations }
 
 // ask asks until an answer of any kind comes: on a busy machine it may take longer than a question waits.
-func ask(t *testing.T, from asker, session, name, question string) (answer string, err error) {
+func ask(t *testing.T, from caller, session, name, question string) (answer string, err error) {
 	t.Helper()
 	testcluster.Await(t, "an answer to "+name, func() bool {
 		var got []byte

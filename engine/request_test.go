@@ -111,7 +111,7 @@ func TestRequest_OfAnotherPrincipalBehaviorOrKeyIsAnotherTask(t *testing.T) {
 			{c.nodes[0].Client, j, "1", "ada"}} {
 			ctx := within(t)
 			if row.by != "" {
-				ctx = engine.WithAsker(ctx, events.Asker{Principal: row.by})
+				ctx = engine.WithCaller(ctx, events.Caller{Principal: row.by})
 			}
 			f, err := row.to.Submit(ctx, row.b, nil, task.SubmitOptions{RequestKey: row.key})
 			if err != nil || f.Joined() || seen[f.ID()] {

@@ -194,7 +194,7 @@ func combines(a command.Answer) bool {
 
 // principal returns the principal of the commands that a call under ctx sends.
 func (c *Client) principal(ctx context.Context) string {
-	if a, err := sender.AskerOf(ctx); err == nil && a != nil {
+	if a, err := sender.CallerOf(ctx); err == nil && a != nil {
 		return cmp.Or(a.Principal, c.cfg.Name)
 	}
 	return c.cfg.Name

@@ -150,8 +150,8 @@ func TestSubmitMany_SubmitsNoneThatAreTooManyOrOfOneKeyOrAllValidWhenOneIsNot(t 
 		} {
 			ctx := within(t)
 			if name == "wrong caller" {
-				ctx = engine.WithAsker(ctx, events.Asker{Principal: strings.Repeat("p", 257)})
-				row.says = "asker: principal of 257 bytes"
+				ctx = engine.WithCaller(ctx, events.Caller{Principal: strings.Repeat("p", 257)})
+				row.says = "caller: principal of 257 bytes"
 			}
 			results := c.nodes[0].SubmitMany(ctx, row.all, row.o)
 			if len(results) != len(row.all) {

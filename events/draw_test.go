@@ -21,12 +21,12 @@ func drawEntry(t *rapid.T, b *events.Builder) {
 	batch := 0
 	for range origins {
 		if batch > 0 && rapid.Bool().Draw(t, "caller") {
-			b.AddOrigin(events.Origin{Batch: batch, Asker: events.Asker{Principal: text.Draw(t, "principal"), RequestID: text.Draw(t, "request"),
+			b.AddOrigin(events.Origin{Batch: batch, Caller: events.Caller{Principal: text.Draw(t, "principal"), RequestID: text.Draw(t, "request"),
 				Traceparent: text.Draw(t, "traceparent")}})
 			continue
 		}
 		batch = b.AddOrigin(events.Origin{Sender: text.Draw(t, "sender"), Lane: rapid.Byte().Draw(t, "lane"),
-			Number: rapid.Uint64().Draw(t, "batch"), Asker: events.Asker{Principal: text.Draw(t, "principal")}, Answers: drawBytes(t)})
+			Number: rapid.Uint64().Draw(t, "batch"), Caller: events.Caller{Principal: text.Draw(t, "principal")}, Answers: drawBytes(t)})
 	}
 	for range rapid.IntRange(1, 30).Draw(t, "events") {
 		ev := events.Event{Seq: rapid.Uint64().Draw(t, "seq"), Prev: events.Ref(rapid.Uint64().Draw(t, "prev")),

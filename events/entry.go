@@ -38,5 +38,5 @@ const FoldRules = 1
 func (e *Entry) place(ev *Event, index int) {
 	ev.Position = Position{e.Shard, RefOf(e.Number, index)}
 	ev.At = e.Time
-	ev.Asker = e.asker(ev.Origin)
+	ev.Caller = e.caller(ev.Origin)
 }

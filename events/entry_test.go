@@ -403,15 +403,15 @@ func TestBuilder_ResetForgetsTheEntryBefore(t *testing.T) {
 func TestBuilder_AddFillsInWhatTheEntryKnows(t *testing.T) {
 	var b events.Builder
 	b.Reset(sampleHead())
-	origin := b.AddOrigin(events.Origin{Sender: "c", Asker: events.Asker{Principal: "ada"}})
+	origin := b.AddOrigin(events.Origin{Sender: "c", Caller: events.Caller{Principal: "ada"}})
 	b.SetAnswers([]byte("yes"))
 	b.Add(events.Event{Task: "a", Body: &events.Deleted{}})
 	ev := b.Add(events.Event{Task: "b", Origin: origin, Body: &events.Deleted{}})
 	if got, want := ev.Position, (events.Position{Shard: 11, Ref: events.RefOf(42, 1)}); got != want {
 		t.Errorf("position %s, want %s", got, want)
 	}
-	if ev.At != sampleTime || ev.Asker.Principal != "ada" || b.Entry.Events[0].Asker.Principal != "" {
-		t.Errorf("at %d by %q after %q, want %d by ada after nobody", ev.At, ev.Asker.Principal, b.Entry.Events[0].Asker.Principal, sampleTime)
+	if ev.At != sampleTime || ev.Caller.Principal != "ada" || b.Entry.Events[0].Caller.Principal != "" {
+		t.Errorf("at %d by %q after %q, want %d by ada after nobody", ev.At, ev.Caller.Principal, b.Entry.Events[0].Caller.Principal, sampleTime)
 	}
 	data, err := b.Seal()
 	if err != nil {

@@ -27,7 +27,7 @@ type Event struct {
 	// Known from the entry, not stored with the event.
 	Position Position
 	At       Millis
-	Asker    Asker // who asked; zero = the owner itself
+	Caller   Caller // who asked; zero = the owner itself
 }
 
 // Kind returns the kind of the body.

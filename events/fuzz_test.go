@@ -96,8 +96,8 @@ func FuzzExcerpt(f *testing.F) {
 		if opened != nil && opened.Hash == entry.Hash && !reflect.DeepEqual(opened.Events[0].Body, entry.Events[index].Body) {
 			t.Errorf("event %d is shown as %+v, it was %+v", index, opened.Events[0].Body, entry.Events[index].Body)
 		}
-		if opened != nil && opened.Hash == entry.Hash && opened.Events[0].Asker.Principal != entry.Events[index].Asker.Principal {
-			t.Errorf("event %d is shown as by %q, it was by %q", index, opened.Events[0].Asker.Principal, entry.Events[index].Asker.Principal)
+		if opened != nil && opened.Hash == entry.Hash && opened.Events[0].Caller.Principal != entry.Events[index].Caller.Principal {
+			t.Errorf("event %d is shown as by %q, it was by %q", index, opened.Events[0].Caller.Principal, entry.Events[index].Caller.Principal)
 		}
 		fitting := events.Excerpt{Head: head, Digests: []events.Hash{digest(origin, nil), digest(header, payload)},
 			Origins: []events.ShownOrigin{{Header: origin}}, Shown: []events.Shown{{Header: header, Payload: payload}}}

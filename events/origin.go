@@ -12,7 +12,7 @@ import (
 // Origin names the source of events: a batch of commands that was decided in an entry, or one of the callers whose
 // commands the batch brought.
 type Origin struct {
-	Asker         // of a batch the principal of its sender alone
+	Caller        // of a batch the principal of its sender alone
 	Batch  int    // of a caller: 1 + index of the batch in the entry; 0: this is a batch
 	Sender string // of a batch: a node or client object
 	Lane   uint8
@@ -24,12 +24,12 @@ type Origin struct {
 // size is an upper bound of what it takes in the entry.
 func (o *Origin) size() int { return o.Bytes() + len(o.Sender) + len(o.Answers) + 32 }
 
-// encode writes [sender, lane, number, principal] for a batch, and [batch, asker] for a caller.
+// encode writes [sender, lane, number, principal] for a batch, and [batch, caller] for a caller.
 func (o *Origin) encode(w *wire.Writer) {
 	if o.Batch != 0 {
 		w.Array(2)
 		w.Uint(uint64(o.Batch))
-		o.Asker.Encode(w)
+		o.Caller.Encode(w)
 		return
 	}
 	w.Array(4)
@@ -50,7 +50,7 @@ func decodeOrigin(o *Origin, header []byte) error {
 		if o.Batch = int(upTo(r, math.MaxInt32)); o.Batch == 0 {
 			r.Fail("caller without a batch")
 		}
-		o.Asker.Decode(r)
+		o.Caller.Decode(r)
 	case 4:
 		o.Sender, o.Lane, o.Number, o.Principal = r.Text(), uint8(upTo(r, math.MaxUint8)), r.Uint(), r.Text()
 	default:
@@ -73,13 +73,13 @@ func (o *Origin) check(before []Origin) error {
 	return o.Validate()
 }
 
-// asker returns who asked for the events of an origin.
-func (e *Entry) asker(origin int) Asker {
+// caller returns who asked for the events of an origin.
+func (e *Entry) caller(origin int) Caller {
 	if origin == 0 {
-		return Asker{}
+		return Caller{}
 	}
 	o := &e.Origins[origin-1]
-	a := o.Asker
+	a := o.Caller
 	if o.Batch != 0 {
 		a.Principal = cmp.Or(a.Principal, e.Origins[o.Batch-1].Principal)
 	}

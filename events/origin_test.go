@@ -15,9 +15,9 @@ import (
 func TestOrigin_CallersAreKnownBesideTheirBatch(t *testing.T) {
 	var b events.Builder
 	b.Reset(sampleHead())
-	batch := b.AddOrigin(events.Origin{Sender: "c", Number: 1, Asker: events.Asker{Principal: "gateway"}})
-	named := b.AddOrigin(events.Origin{Batch: batch, Asker: events.Asker{Principal: "ada", RequestID: "r-1", Traceparent: "00-1-2-01"}})
-	unnamed := b.AddOrigin(events.Origin{Batch: batch, Asker: events.Asker{RequestID: "r-2"}})
+	batch := b.AddOrigin(events.Origin{Sender: "c", Number: 1, Caller: events.Caller{Principal: "gateway"}})
+	named := b.AddOrigin(events.Origin{Batch: batch, Caller: events.Caller{Principal: "ada", RequestID: "r-1", Traceparent: "00-1-2-01"}})
+	unnamed := b.AddOrigin(events.Origin{Batch: batch, Caller: events.Caller{RequestID: "r-2"}})
 	b.SetAnswers([]byte{1})
 	for _, origin := range []int{batch, named, unnamed, 0} {
 		b.Add(events.Event{Task: "a", Origin: origin, Body: &events.Suspended{}})
@@ -30,10 +30,10 @@ func TestOrigin_CallersAreKnownBesideTheirBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for i, want := range []events.Asker{{Principal: "gateway"}, {Principal: "ada", RequestID: "r-1", Traceparent: "00-1-2-01"},
+	for i, want := range []events.Caller{{Principal: "gateway"}, {Principal: "ada", RequestID: "r-1", Traceparent: "00-1-2-01"},
 		{Principal: "gateway", RequestID: "r-2"}, {}} {
-		if got := e.Events[i].Asker; got != want || b.Entry.Events[i].Asker != want {
-			t.Errorf("event %d was asked by %+v, built as %+v, want %+v", i, got, b.Entry.Events[i].Asker, want)
+		if got := e.Events[i].Caller; got != want || b.Entry.Events[i].Caller != want {
+			t.Errorf("event %d was asked by %+v, built as %+v, want %+v", i, got, b.Entry.Events[i].Caller, want)
 		}
 	}
 	if got := e.Origins[0].Answers; string(got) != "\x01" || e.Origins[1].Answers != nil {
@@ -58,7 +58,7 @@ func TestBuilder_DropOriginTakesBackABatchWithItsCallers(t *testing.T) {
 	b.Reset(sampleHead())
 	b.AddOrigin(sampleOrigins[0])
 	size := b.Size()
-	b.AddOrigin(events.Origin{Batch: b.AddOrigin(sampleOrigins[1]), Asker: events.Asker{Principal: "ada"}})
+	b.AddOrigin(events.Origin{Batch: b.AddOrigin(sampleOrigins[1]), Caller: events.Caller{Principal: "ada"}})
 	b.DropOrigin()
 	if len(b.Entry.Origins) != 1 || b.Entry.Origins[0].Sender != sampleOrigins[0].Sender || b.Size() != size {
 		t.Errorf("%+v of %d bytes are left, want the first batch and %d bytes", b.Entry.Origins, b.Size(), size)
@@ -79,10 +79,10 @@ func TestOrigin_CallersThatCannotBeAreRefused(t *testing.T) {
 		"no batch at all":           {none, []events.Origin{{Batch: 1}}},
 		"a batch below none":        {none, []events.Origin{sampleOrigins[0], {Batch: -1}}},
 		"answers":                   {"caller with answers", []events.Origin{sampleOrigins[0], {Batch: 1, Answers: []byte{1}}}},
-		"a long principal":          {"principal of 257 bytes", []events.Origin{sampleOrigins[0], {Batch: 1, Asker: events.Asker{Principal: long}}}},
-		"a long request id":         {"request id of 257 bytes", []events.Origin{sampleOrigins[0], {Batch: 1, Asker: events.Asker{RequestID: long}}}},
-		"a long traceparent":        {"traceparent of 257 bytes", []events.Origin{sampleOrigins[0], {Batch: 1, Asker: events.Asker{Traceparent: long}}}},
-		"no UTF-8":                  {"want UTF-8", []events.Origin{sampleOrigins[0], {Batch: 1, Asker: events.Asker{Principal: "\xff"}}}},
+		"a long principal":          {"principal of 257 bytes", []events.Origin{sampleOrigins[0], {Batch: 1, Caller: events.Caller{Principal: long}}}},
+		"a long request id":         {"request id of 257 bytes", []events.Origin{sampleOrigins[0], {Batch: 1, Caller: events.Caller{RequestID: long}}}},
+		"a long traceparent":        {"traceparent of 257 bytes", []events.Origin{sampleOrigins[0], {Batch: 1, Caller: events.Caller{Traceparent: long}}}},
+		"no UTF-8":                  {"want UTF-8", []events.Origin{sampleOrigins[0], {Batch: 1, Caller: events.Caller{Principal: "\xff"}}}},
 	} {
 		var b events.Builder
 		b.Reset(sampleHead())
@@ -98,8 +98,8 @@ func TestOrigin_CallersThatCannotBeAreRefused(t *testing.T) {
 		var w wire.Writer
 		w.Array(2)
 		w.Uint(of)
-		asker := events.Asker{Principal: "eve"}
-		asker.Encode(&w)
+		caller := events.Caller{Principal: "eve"}
+		caller.Encode(&w)
 		forged.origins = slices.Clone(genuine.origins)
 		forged.origins[1] = w.B
 		digests := []byte{}
@@ -119,7 +119,7 @@ func TestOrigin_CallersThatCannotBeAreRefused(t *testing.T) {
 
 // An excerpt shows a caller together with its batch, and neither the batch's answers nor other callers.
 func TestExcerpt_ShowsACallerWithItsBatch(t *testing.T) {
-	origins := append(slices.Clone(sampleCallers[:2]), events.Origin{Batch: 1, Asker: events.Asker{Principal: "mallory"}}, sampleCallers[2])
+	origins := append(slices.Clone(sampleCallers[:2]), events.Origin{Batch: 1, Caller: events.Caller{Principal: "mallory"}}, sampleCallers[2])
 	first, second := samples()[10], samples()[11]
 	first.Origin, second.Origin = 2, 3
 	entry, data := seal(t, sampleHead(), origins, first, second)
@@ -131,7 +131,7 @@ func TestExcerpt_ShowsACallerWithItsBatch(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got.Hash != entry.Hash || len(got.Events) != 1 || got.Events[0].Asker != sampleCallers[1].Asker || got.Origins[0].Sender != "c-9f8e" {
+	if got.Hash != entry.Hash || len(got.Events) != 1 || got.Events[0].Caller != sampleCallers[1].Caller || got.Origins[0].Sender != "c-9f8e" {
 		t.Errorf("shown: %+v", got)
 	}
 	if got.Origins[0].Answers != nil || got.Origins[2].Principal != "" {

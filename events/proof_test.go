@@ -17,7 +17,7 @@ func TestExcerpt_ProvesTheEventsShownAndNoOthers(t *testing.T) {
 		}
 		got, err := x.Open()
 		if err != nil || got.Hash != entry.Hash || got.Number != entry.Number || len(got.Events) != 1 || got.Events[0].Position != entry.Events[i].Position ||
-			got.Events[0].Kind() != entry.Events[i].Kind() || got.Events[0].At != entry.Time || got.Events[0].Asker.Principal != entry.Events[i].Asker.Principal {
+			got.Events[0].Kind() != entry.Events[i].Kind() || got.Events[0].At != entry.Time || got.Events[0].Caller.Principal != entry.Events[i].Caller.Principal {
 			t.Fatalf("event %d alone: %+v, %v", i, got, err)
 		}
 		for j, o := range got.Origins {

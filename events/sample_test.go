@@ -116,13 +116,13 @@ func sampleHead() events.Entry {
 }
 
 var sampleOrigins = []events.Origin{
-	{Sender: "c-9f8e", Lane: 1, Number: 5, Asker: events.Asker{Principal: "ada"}, Answers: []byte{1, 2, 3}},
-	{Sender: "n-0a1b2c3d", Lane: 0, Number: 900, Asker: events.Asker{Principal: "grace"}},
+	{Sender: "c-9f8e", Lane: 1, Number: 5, Caller: events.Caller{Principal: "ada"}, Answers: []byte{1, 2, 3}},
+	{Sender: "n-0a1b2c3d", Lane: 0, Number: 900, Caller: events.Caller{Principal: "grace"}},
 }
 
 // sampleCallers are sampleOrigins with a caller behind the first.
 var sampleCallers = []events.Origin{sampleOrigins[0],
-	{Batch: 1, Asker: events.Asker{Principal: "linus", RequestID: "r-77", Traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}},
+	{Batch: 1, Caller: events.Caller{Principal: "linus", RequestID: "r-77", Traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}},
 	sampleOrigins[1]}
 
 var sampleTerms = events.Terms{Policy: samplePolicy, Priority: 7}

@@ -105,9 +105,9 @@ func TestSeal_TakesNothingThatDecodeRefuses(t *testing.T) {
 		origins := rapid.IntRange(0, 2).Draw(t, "origins")
 		for i := range origins {
 			o := events.Origin{Sender: extreme.Draw(t, "sender"), Lane: rapid.Byte().Draw(t, "lane"), Number: rapid.Uint64().Draw(t, "batch"),
-				Asker: events.Asker{Principal: extreme.Draw(t, "principal")}, Answers: drawBytes(t)}
+				Caller: events.Caller{Principal: extreme.Draw(t, "principal")}, Answers: drawBytes(t)}
 			if i > 0 && rarely(t, "caller") {
-				o = events.Origin{Batch: rapid.IntRange(1, i).Draw(t, "of"), Asker: events.Asker{RequestID: extreme.Draw(t, "caller's request")}}
+				o = events.Origin{Batch: rapid.IntRange(1, i).Draw(t, "of"), Caller: events.Caller{RequestID: extreme.Draw(t, "caller's request")}}
 			}
 			b.AddOrigin(o)
 		}

@@ -22,11 +22,11 @@ const (
 	bob = 2
 )
 
-// asker is a node or a client.
-type asker interface{ Stores() engine.Stores }
+// caller is a node or a client.
+type caller interface{ Stores() engine.Stores }
 
 // putItems adds items with these data to a group, available now.
-func putItems(t *testing.T, a asker, store, group string, data ...string) []item.Item {
+func putItems(t *testing.T, a caller, store, group string, data ...string) []item.Item {
 	t.Helper()
 	u := &item.Update{Client: ada}
 	for _, d := range data {
@@ -35,7 +35,7 @@ func putItems(t *testing.T, a asker, store, group string, data ...string) []item
 	return updateItems(t, a, store, u)
 }
 
-func updateItems(t *testing.T, a asker, store string, u *item.Update) []item.Item {
+func updateItems(t *testing.T, a caller, store string, u *item.Update) []item.Item {
 	t.Helper()
 	made, err := a.Stores().Update(testcluster.Within(t), store, u)
 	if err != nil {
@@ -44,7 +44,7 @@ func updateItems(t *testing.T, a asker, store string, u *item.Update) []item.Ite
 	return made
 }
 
-func claimItem(t *testing.T, a asker, store string, q *item.Claim) *item.Item {
+func claimItem(t *testing.T, a caller, store string, q *item.Claim) *item.Item {
 	t.Helper()
 	it, err := a.Stores().Claim(testcluster.Within(t), store, q)
 	if err != nil {
@@ -186,7 +186,7 @@ func TestItems_RepeatedKeyIsAnsweredAsBefore(t *testing.T) {
 		}
 		claim := item.Claim{Client: ada, Key: "claim", Group: "g", Duration: time.Hour}
 		got := claimItem(t, client, "s", &claim)
-		for _, a := range []asker{n, client} {
+		for _, a := range []caller{n, client} {
 			if repeated := claimItem(t, a, "s", &claim); fmt.Sprint(*repeated) != fmt.Sprint(*got) {
 				t.Errorf("claimed %+v, before %+v", repeated, got)
 			}
@@ -221,7 +221,7 @@ func TestClaim_OfNothingIsNoErrorAndChecksWhatItDependsOn(t *testing.T) {
 }
 
 // park starts claims that wait, and returns what they come to. They wait at the owner's before it returns.
-func park(t *testing.T, a asker, n int, q item.Claim) <-chan error {
+func park(t *testing.T, a caller, n int, q item.Claim) <-chan error {
 	t.Helper()
 	done := make(chan error, n)
 	ctx := testcluster.Within(t)
@@ -267,7 +267,7 @@ func TestClaim_ThatWaitsIsWokenByWhatComes(t *testing.T) {
 		n := c.StartNode("a", nil)
 		client := c.StartClient("c", nil)
 		q := item.Claim{Client: ada, Group: "g", Duration: time.Hour, Wait: item.MaxWait}
-		for _, a := range []asker{n, client} {
+		for _, a := range []caller{n, client} {
 			done := park(t, a, 3, q)
 			putItems(t, n, "s", "other", "x")
 			putItems(t, n, "s", "g", "one", "two", "three")
@@ -289,14 +289,14 @@ func TestClaim_ThatWaitsIsWokenByWhatComes(t *testing.T) {
 func TestClaim_EachItemGoesToOneWhoWaits(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		a, b := c.StartNode("a", nil), c.StartNode("b", nil)
-		askers := []asker{a, b, c.StartClient("c", nil)}
+		callers := []caller{a, b, c.StartClient("c", nil)}
 		const each, items = 4, 60
 		var mu sync.Mutex
 		got := map[string]int{}
 		var working sync.WaitGroup
 		ctx, stop := context.WithCancel(testcluster.Within(t))
 		defer stop()
-		for i, from := range askers {
+		for i, from := range callers {
 			for range each {
 				working.Go(func() {
 					for {

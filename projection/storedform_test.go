@@ -33,7 +33,7 @@ func sampleShard(t tb) *projection.Shard {
 	full := policy(t, events.Policy{Timeout: time.Minute, MaxAttempts: 7, MaxLost: 3, LostDelay: 1500 * time.Millisecond,
 		Backoff: events.Backoff{Base: 2 * time.Second, Max: 10 * time.Minute}, Existing: events.RunAgain, Priority: 42,
 		Retain: 48 * time.Hour, RetainCount: 500, Every: 90 * time.Minute})
-	j.entry.AddOrigin(events.Origin{Sender: "c-9f8e", Lane: 2, Number: 5, Asker: events.Asker{Principal: "ada"}, Answers: []byte{1, 2, 3}})
+	j.entry.AddOrigin(events.Origin{Sender: "c-9f8e", Lane: 2, Number: 5, Caller: events.Caller{Principal: "ada"}, Answers: []byte{1, 2, 3}})
 	for _, id := range []events.TaskID{"waits", "runs", "is/lost", "will/retry", "succeeded", "failed"} {
 		created := j.next(id, &events.Created{Behavior: "purge-table", Policy: full, Priority: 100, NotBefore: j.now, Params: events.JSON([]byte(`{"a":1}`))})
 		created.RequestID, created.Origin = "req-"+string(id), 1
@@ -45,7 +45,7 @@ func sampleShard(t tb) *projection.Shard {
 		}
 	}
 	j.seal(time.Second)
-	grace := j.entry.AddOrigin(events.Origin{Sender: "n-0a1b", Number: 900, Asker: events.Asker{Principal: "grace"}})
+	grace := j.entry.AddOrigin(events.Origin{Sender: "n-0a1b", Number: 900, Caller: events.Caller{Principal: "grace"}})
 	j.add("runs", &events.Progressed{Done: 250, Total: -1, Note: "listing"})
 	for _, body := range []events.Body{&events.CancelRequested{Reason: "by request"}, &events.Suspended{Reason: "a migration"}} {
 		asked := j.next("runs", body)
@@ -93,7 +93,7 @@ func TestGolden_RecordsThatAreNoTasksAreStoredAsEver(t *testing.T) {
 	j := newJournal(t)
 	j.add("beside", j.created())
 	j.seal(time.Second)
-	origin := j.entry.AddOrigin(events.Origin{Sender: "c-9f8e", Number: 5, Asker: events.Asker{Principal: "ada"}})
+	origin := j.entry.AddOrigin(events.Origin{Sender: "c-9f8e", Number: 5, Caller: events.Caller{Principal: "ada"}})
 	for _, body := range append(recordBodies(j), &events.Paused{Behavior: "purge-table", Reason: "orders are being moved"}, &events.Paused{Behavior: "archive"}) {
 		ev := j.ofRecord(body)
 		ev.Origin = origin

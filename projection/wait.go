@@ -26,7 +26,7 @@ type Wait struct {
 
 // asked returns who has asked for an event, and why.
 func asked(ev *events.Event, reason string) (who, why string) {
-	return strings.Clone(ev.Asker.Principal), strings.Clone(reason) // the rest of the entry shall be freed
+	return strings.Clone(ev.Caller.Principal), strings.Clone(reason) // the rest of the entry shall be freed
 }
 
 // waited returns what is told of the task's wait.

@@ -58,7 +58,7 @@ func TestWait_TellsWhoCancelledAndWhoSuspendedApart(t *testing.T) {
 // by adds an event for which a principal has asked, in an entry of its own.
 func by(j *journal, principal string, body events.Body) {
 	ev := j.next("a", body)
-	ev.Origin = j.entry.AddOrigin(events.Origin{Sender: "c-1", Number: uint64(j.now), Asker: events.Asker{Principal: principal}})
+	ev.Origin = j.entry.AddOrigin(events.Origin{Sender: "c-1", Number: uint64(j.now), Caller: events.Caller{Principal: principal}})
 	j.addEvent(ev)
 	j.seal(time.Second)
 }

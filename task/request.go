@@ -69,7 +69,7 @@ type SubmitOptions struct {
 	// NotBefore. "" = no key.
 	//
 	// If neither ID nor the behavior's rule names the task, its id derives from the principal, which is the client's
-	// name or that of engine.WithAsker, the behavior and the key: all who repeat a request of one principal, at once
+	// name or that of engine.WithCaller, the behavior and the key: all who repeat a request of one principal, at once
 	// or after an answer was lost, meet in one task. Otherwise the key counts within the task.
 	//
 	// A repetition gets the run that the first one was promised, whatever others have made of the task since.

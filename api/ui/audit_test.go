@@ -135,7 +135,7 @@ func (p *busyPast) suspendsAll(t *testing.T, at time.Time, reason string, ids ..
 	number := uint64(len(p.records)) + 1
 	var b events.Builder
 	b.Reset(events.Entry{Shard: p.shard, Number: number, Epoch: 1, Owner: "owner", Time: events.MillisOf(at)})
-	origin := b.AddOrigin(events.Origin{Sender: "s", Number: number, Asker: events.Asker{Principal: "olga"}})
+	origin := b.AddOrigin(events.Origin{Sender: "s", Number: number, Caller: events.Caller{Principal: "olga"}})
 	for _, id := range ids {
 		b.Add(events.Event{
 			Task:   id,

@@ -43,11 +43,11 @@ func OfEvent(e ledger.Event) Event {
 		Behavior:  e.Behavior,
 		Node:      store.NodeName(e.Node),
 		Session:   e.Node,
-		Principal: e.Asker.Principal,
+		Principal: e.Caller.Principal,
 		RequestID: e.RequestID,
 		Data:      body(e.Body),
 	}
-	if caller := (Caller{e.Asker.RequestID, e.Asker.Traceparent}); caller != (Caller{}) {
+	if caller := (Caller{e.Caller.RequestID, e.Caller.Traceparent}); caller != (Caller{}) {
 		v.Caller = &caller
 	}
 	return v

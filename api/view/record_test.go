@@ -48,7 +48,7 @@ func TestEvents_OfEveryRecordAreShown(t *testing.T) {
 			t.Errorf("%s has no sample", kind)
 			continue
 		}
-		v := view.OfEvent(ledger.Event{Event: events.Event{Seq: 1, Body: body, Asker: events.Asker{Principal: "ada"}}})
+		v := view.OfEvent(ledger.Event{Event: events.Event{Seq: 1, Body: body, Caller: events.Caller{Principal: "ada"}}})
 		if v.Record != of.String() || v.Task != "" || v.Data == nil {
 			t.Errorf("%s: %+v", kind, v)
 		}

@@ -38,17 +38,17 @@ func overHTTP(tb testing.TB) figures {
 		Tokens: tokens(onlyToken),
 		Limits: noLimits,
 	})
-	asker := spawn(tb, "asker")
+	caller := spawn(tb, "caller")
 	ask := asking{Network: at.Network(), Address: at.String(), Kind: "tasks", Connections: httpConnections}
 	total := lasts(4*time.Second, 8*time.Second)
-	single, here := ask.side(asker), loadOf(p.Node, httpConnections)
+	single, here := ask.side(caller), loadOf(p.Node, httpConnections)
 	warm(tb, single)
 	all := byTurns(tb, total, here, single)
-	bare := bareSide(tb, asker, all[0].Sum().PerSecond())
+	bare := bareSide(tb, caller, all[0].Sum().PerSecond())
 	bareOnce := must(bare(tb.Context(), measure.MinWindow))(tb)
 	batches := byTurns(tb, total, measure.Closed(httpBatchers, batchTasks, func(ctx context.Context, _ int) error {
 		return batchHere(ctx, p)
-	}), asking{Network: at.Network(), Address: at.String(), Kind: "batches", Connections: httpBatchers}.side(asker))
+	}), asking{Network: at.Network(), Address: at.String(), Kind: "batches", Connections: httpBatchers}.side(caller))
 	// A task over HTTP beside one in the process, and batches of 1,000: 0.4 and 0.7 of the rate on a quiet machine.
 	f := newFigures(tb)
 	f.tasks("task", all[1].Sum())
@@ -60,13 +60,13 @@ func overHTTP(tb testing.TB) figures {
 	f.atLeast("ratio", measure.Ratio(all[1], all[0]), 0.2)
 	f.atLeast("batch-ratio", measure.Ratio(batches[1], batches[0]), 0.2)
 	ask.Connections = httpHealthy
-	ask.besideIdle(tb, asker, f)
+	ask.besideIdle(tb, caller, f)
 	return f
 }
 
 // bareSide returns the side of requests to a server of net/http alone: it waits as long as a task does, and answers
 // with a constant.
-func bareSide(tb testing.TB, asker *child, tasksPerS float64) measure.Side {
+func bareSide(tb testing.TB, caller *child, tasksPerS float64) measure.Side {
 	l := must(net.Listen("tcp", "127.0.0.1:0"))(tb)
 	takes := time.Duration(httpConnections / tasksPerS * float64(time.Second))
 	answer := func(w http.ResponseWriter, r *http.Request) {
@@ -83,7 +83,7 @@ func bareSide(tb testing.TB, asker *child, tasksPerS float64) measure.Side {
 		return nil
 	})
 	tb.Cleanup(func() { ended(tb, errors.Join(s.Close(), g.Wait())) })
-	return asking{Network: "tcp", Address: l.Addr().String(), Kind: "tasks", Connections: httpConnections}.side(asker)
+	return asking{Network: "tcp", Address: l.Addr().String(), Kind: "tasks", Connections: httpConnections}.side(caller)
 }
 
 // batchHere submits a batch in this process, and waits for its last task.
@@ -103,14 +103,14 @@ func batchHere(ctx context.Context, p *measure.Pair) error {
 }
 
 // besideIdle compares the times of requests with those beside connections that do nothing.
-func (o asking) besideIdle(tb testing.TB, asker *child, f figures) {
-	alone, _, err := o.order(asker, measure.MinWindow)
+func (o asking) besideIdle(tb testing.TB, caller *child, f figures) {
+	alone, _, err := o.order(caller, measure.MinWindow)
 	check(tb, err)
 	idle := o
 	idle.Kind, idle.Connections, idle.Idle = "health", repeat.Times(100, 2000), true
-	held, _, err := idle.order(spawn(tb, "asker"), 0)
+	held, _, err := idle.order(spawn(tb, "caller"), 0)
 	check(tb, err)
-	beside, _, err := o.order(asker, measure.MinWindow)
+	beside, _, err := o.order(caller, measure.MinWindow)
 	check(tb, err)
 	f.is("idle-connections", float64(held.Count))
 	f.is("p99-ms", alone.P99Ms)

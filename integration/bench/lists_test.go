@@ -136,7 +136,7 @@ func (s *sorted) finish(ctx context.Context, i int) error {
 	case 0:
 		of = s.rare
 	case 2:
-		ctx = engine.WithAsker(ctx, events.Asker{Principal: "rare"})
+		ctx = engine.WithCaller(ctx, events.Caller{Principal: "rare"})
 	case 3:
 		o.ID = events.TaskID(fmt.Sprintf("tenant-%d/%d", i%97, i))
 	case 4:

@@ -20,7 +20,7 @@ const roleVariable = "TASKLEDGER_BENCH_ROLE"
 var roles = map[string]func(ctx context.Context, in *json.Decoder, out *json.Encoder) error{
 	"etcd":      serveEtcd,
 	"generator": generate,
-	"asker":     askHTTP,
+	"caller":    askHTTP,
 	"viewer":    lookAtPages,
 }
 

@@ -108,7 +108,7 @@ func storeOverHTTP(tb testing.TB, network string, away bool, least float64) figu
 	})
 	ask := asking{Network: network, Address: at.String(), Kind: "cycles", Store: s.deep, Connections: connections}
 	all := byTurns(tb, lasts(4*time.Second, 12*time.Second),
-		ask.side(spawn(tb, "asker")), measure.Closed(connections, 1, s.cycles(s.deep)))
+		ask.side(spawn(tb, "caller")), measure.Closed(connections, 1, s.cycles(s.deep)))
 	f := newFigures(tb)
 	f.tasks("cycle", all[0].Sum())
 	f.tasks("in-process-cycle", all[1].Sum())

@@ -96,7 +96,7 @@ var planOfOneOwner = slices.Concat(known("plan asked of owners alone"),
 
 // firstCaller gives all commands of a batch the caller of the first one.
 var firstCaller = in("engine/internal/sender/lane.go",
-	"f.Batch.Add(c.Command, c.Asker)", "f.Batch.Add(c.Command, f.calls[0].Asker)")
+	"f.Batch.Add(c.Command, c.Caller)", "f.Batch.Add(c.Command, f.calls[0].Caller)")
 
 // alienIsFenced takes whatever is stored where the next entry belongs for another owner's.
 var alienIsFenced = in("etcdstore/append.go",

@@ -54,7 +54,7 @@ var records = []mutation{
 			"if err := s.Follow(ev); err != nil {\n		return err\n	}\n	s.pauses = pauses\n	return nil",
 			"s.pauses = pauses\n	return s.Follow(ev)")},
 	{"pause told by nobody", "TestState_IsTheModelWhateverIsAskedAndRecorded",
-		in("projection/settings/settings.go", "			By:       ev.Asker.Principal,\n", "")},
+		in("projection/settings/settings.go", "			By:       ev.Caller.Principal,\n", "")},
 	{"pause of what is paused", "TestState_IsTheModelWhateverIsAskedAndRecorded",
 		in("projection/settings/settings.go", "	if _, paused := s.find(behavior); paused {\n		return nil, nil\n	}\n", "")},
 	{"settings read in any order", "TestDecode_RefusesSettingsThatNoEventsFoldTo",

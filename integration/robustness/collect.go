@@ -448,7 +448,7 @@ func createdBy(j history.Journals) map[traffic.Asked]string {
 			for j := range e.Events {
 				ev := &e.Events[j]
 				if b, made := ev.Body.(*events.Created); made && ev.RequestID != "" {
-					tasks[traffic.Asked{By: ev.Asker.Principal + " " + b.Behavior, Request: events.RequestKey(ev.RequestID)}] = string(ev.Task)
+					tasks[traffic.Asked{By: ev.Caller.Principal + " " + b.Behavior, Request: events.RequestKey(ev.RequestID)}] = string(ev.Task)
 				}
 			}
 		}

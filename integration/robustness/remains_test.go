@@ -23,8 +23,8 @@ func journalOf(t *testing.T, task, sender string) *history.Run {
 	var b events.Builder
 	b.Reset(events.Entry{Number: 1, Epoch: 1, Owner: "n-1", Time: 1_800_000_000_000})
 	b.AddOrigin(events.Origin{Sender: "other", Number: 1})
-	batch := b.AddOrigin(events.Origin{Sender: sender, Number: 1, Asker: events.Asker{Principal: "client"}})
-	origin := b.AddOrigin(events.Origin{Batch: batch, Asker: events.Asker{Principal: "ada"}})
+	batch := b.AddOrigin(events.Origin{Sender: sender, Number: 1, Caller: events.Caller{Principal: "client"}})
+	origin := b.AddOrigin(events.Origin{Batch: batch, Caller: events.Caller{Principal: "ada"}})
 	b.Add(events.Event{Task: events.TaskID(task), Seq: 1, Origin: origin, RequestID: "request", Body: &events.Created{Behavior: "work", Policy: policy, NotBefore: 1_800_000_000_000}})
 	data, err := b.Seal()
 	if err != nil {

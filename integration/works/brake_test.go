@@ -292,15 +292,15 @@ func TestWork_RefusesSubmitsOfItsWorkersAndOfLongIDs(t *testing.T) {
 	w.workersEnded(steered)
 }
 
-// askers holds which items asked for a permit on which node.
-type askers struct {
+// callers holds which items asked for a permit on which node.
+type callers struct {
 	mu    sync.Mutex
 	items map[string]map[int64]bool
 }
 
-func newAskers() *askers { return &askers{items: map[string]map[int64]bool{}} }
+func newCallers() *callers { return &callers{items: map[string]map[int64]bool{}} }
 
-func (a *askers) note(node string, n int64) {
+func (a *callers) note(node string, n int64) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if a.items[node] == nil {
@@ -309,7 +309,7 @@ func (a *askers) note(node string, n int64) {
 	a.items[node][n] = true
 }
 
-func (a *askers) by(node string) []int64 {
+func (a *callers) by(node string) []int64 {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	return slices.Sorted(maps.Keys(a.items[node]))

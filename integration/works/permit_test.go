@@ -50,7 +50,7 @@ func TestThreshold_APermitOfANodeThatDiesCountsOnce(t *testing.T) {
 				t.Run(fmt.Sprintf("%s, %d workers on %d nodes", c.name, workers, len(nodes)), func(t *testing.T) {
 					t.Parallel()
 					d := &dying{
-						asked:     newAskers(),
+						asked:     newCallers(),
 						permitted: make(chan string, 1),
 						gate:      make(chan struct{}),
 					}
@@ -67,7 +67,7 @@ func TestThreshold_APermitOfANodeThatDiesCountsOnce(t *testing.T) {
 // dead.
 type dying struct {
 	*steer
-	asked     *askers
+	asked     *callers
 	permitted chan string // takes the node that dies
 	gate      chan struct{}
 	once      sync.Once

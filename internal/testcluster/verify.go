@@ -37,8 +37,8 @@ func (c *Cluster) Verify() {
 
 // verify makes one pass over all shards; waits says what could not be compared yet.
 func (c *Cluster) verify(ctx context.Context) (damage, waits string) {
-	asker, served := c.verifier()
-	all, err := asker.Ledger().Verify(ctx, ledger.VerifyOptions{})
+	caller, served := c.verifier()
+	all, err := caller.Ledger().Verify(ctx, ledger.VerifyOptions{})
 	if err != nil {
 		return "", err.Error()
 	}
@@ -54,24 +54,24 @@ func (c *Cluster) verify(ctx context.Context) (damage, waits string) {
 }
 
 // verifier returns who can verify, and whether some node serves the shards.
-func (c *Cluster) verifier() (asker *engine.Client, served bool) {
+func (c *Cluster) verifier() (caller *engine.Client, served bool) {
 	for _, n := range c.running() {
-		asker = n.Client
+		caller = n.Client
 		served = served || n.owner
 	}
 	for _, client := range c.clients {
 		select {
 		case <-client.process.ended:
 		default:
-			if asker == nil {
-				asker = client.Client
+			if caller == nil {
+				caller = client.Client
 			}
 		}
 	}
-	if asker == nil {
-		asker = c.StartClient("verifier", nil).Client
+	if caller == nil {
+		caller = c.StartClient("verifier", nil).Client
 	}
-	return asker, served
+	return caller, served
 }
 
 // emptySlot is the value of a mailbox key without a batch, as package etcdstore specifies it.

@@ -60,7 +60,7 @@ func (l *Loss) filled() bool {
 
 // LossOf returns the loss that an event tells of; false for none.
 func LossOf(ev *events.Event) (Loss, bool) {
-	lost := Loss{Kind: ev.Kind(), By: ev.Asker.Principal, At: ev.At}
+	lost := Loss{Kind: ev.Kind(), By: ev.Caller.Principal, At: ev.At}
 	switch b := ev.Body.(type) {
 	case *events.AcceptedLoss:
 		lost.Entry, lost.Sound, lost.Reason = b.Entry, b.Sound, b.Reason

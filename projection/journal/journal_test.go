@@ -41,7 +41,7 @@ func (m *machine) lose(t *rapid.T) {
 		body = &events.Recovered{Entry: lost.Entry, Sound: lost.Sound, Reason: lost.Reason}
 	}
 	ev := m.next(body)
-	ev.Asker.Principal = lost.By
+	ev.Caller.Principal = lost.By
 	if err := m.state.Fold(ev); err != nil {
 		t.Fatalf("%+v: %v", body, err)
 	}

@@ -33,7 +33,7 @@ type journal struct {
 
 func (j *journal) append(id events.TaskID, body events.Body, by string) {
 	t := j.state.Task(id)
-	ev := events.Event{Task: id, Seq: 1, Body: body, At: j.now, Asker: events.Asker{Principal: by}, Position: events.Position{Ref: events.RefOf(j.state.Number+1, 0)}}
+	ev := events.Event{Task: id, Seq: 1, Body: body, At: j.now, Caller: events.Caller{Principal: by}, Position: events.Position{Ref: events.RefOf(j.state.Number+1, 0)}}
 	if t != nil {
 		ev.Seq, ev.Prev = t.Seq+1, t.Last
 	}

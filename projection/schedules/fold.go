@@ -91,7 +91,7 @@ func (s *Schedules) apply(of *Schedule, ev *events.Event) error {
 			of.PausedFrom = ev.At
 		}
 		of.Paused = &Pause{
-			By:     strings.Clone(ev.Asker.Principal),
+			By:     strings.Clone(ev.Caller.Principal),
 			Reason: strings.Clone(b.Reason), // the rest of the entry shall be freed
 			Since:  ev.At,
 			Failed: events.TaskID(strings.Clone(string(b.Failed))),
@@ -114,7 +114,7 @@ func (s *Schedules) apply(of *Schedule, ev *events.Event) error {
 			Next:  b.From,
 			Ticks: b.Ticks,
 			Left:  b.Ticks,
-			By:    strings.Clone(ev.Asker.Principal),
+			By:    strings.Clone(ev.Caller.Principal),
 			Since: ev.At,
 		}
 	case *events.BackfillEnded:
@@ -145,7 +145,7 @@ func (s *Schedules) set(of *Schedule, ev *events.Event, b *events.ScheduleSet) {
 	of.Plan.Cron, of.Plan.Zone = strings.Clone(b.Plan.Cron), strings.Clone(b.Plan.Zone)
 	of.Plan.Behavior = strings.Clone(b.Plan.Behavior)
 	of.Params = slices.Clone(b.Params)
-	of.Set, of.SetAt, of.SetBy = ev.Position.Ref, ev.At, strings.Clone(ev.Asker.Principal)
+	of.Set, of.SetAt, of.SetBy = ev.Position.Ref, ev.At, strings.Clone(ev.Caller.Principal)
 	of.Next, of.NextOffset = b.Next, b.Offset
 	if b.Code == "" {
 		return

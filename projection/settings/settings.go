@@ -123,7 +123,7 @@ func (s *State) after(ev *events.Event) ([]task.Pause, error) {
 		p := task.Pause{
 			Behavior: b.Behavior,
 			Reason:   b.Reason,
-			By:       ev.Asker.Principal,
+			By:       ev.Caller.Principal,
 			Since:    ev.At,
 		}
 		if err := check(&p); err != nil {

@@ -31,7 +31,7 @@ type machine struct {
 
 // next is the next event, with a body.
 func (m *machine) next(body events.Body, by string) *events.Event {
-	return &events.Event{Seq: m.seq + 1, Prev: m.last, Body: body, Asker: events.Asker{Principal: by}, At: events.Millis(1000 + m.entry),
+	return &events.Event{Seq: m.seq + 1, Prev: m.last, Body: body, Caller: events.Caller{Principal: by}, At: events.Millis(1000 + m.entry),
 		Position: events.Position{Ref: events.RefOf(m.entry+1, 0)}}
 }
 
@@ -199,7 +199,7 @@ func fill(t *testing.T, reason string) (s settings.State, refused error) {
 		if err != nil {
 			return s, err
 		}
-		ev := &events.Event{Seq: i + 1, Prev: s.Last, Body: body, Asker: events.Asker{Principal: reason}, At: 1, Position: events.Position{Ref: events.RefOf(i+1, 0)}}
+		ev := &events.Event{Seq: i + 1, Prev: s.Last, Body: body, Caller: events.Caller{Principal: reason}, At: 1, Position: events.Position{Ref: events.RefOf(i+1, 0)}}
 		if err := s.Fold(ev); err != nil {
 			t.Fatal(err)
 		}

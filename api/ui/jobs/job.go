@@ -90,7 +90,7 @@ func (o *job) shown() Job {
 }
 
 // run carries an order out.
-func (j *Jobs) run(ctx context.Context, one *job, by Asker) {
+func (j *Jobs) run(ctx context.Context, one *job, by Caller) {
 	err := by.Lines(ctx, api.Question{
 		Method: http.MethodPost,
 		Path:   "/v1/tasks:change-matching",

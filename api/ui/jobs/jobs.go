@@ -41,8 +41,8 @@ var (
 	errNodeEnds = errors.New("its node has ended")
 )
 
-// Asker sends a question to the API, and gives each line of the answer to take; *api.Client is one.
-type Asker interface {
+// Caller sends a question to the API, and gives each line of the answer to take; *api.Client is one.
+type Caller interface {
 	Lines(ctx context.Context, q api.Question, take func(line []byte) error) error
 }
 
@@ -82,7 +82,7 @@ func (j *Jobs) Run(ctx context.Context) error {
 
 // Begin begins to change tasks for a principal, and returns the id of the job. An order is carried out once: a second
 // one with the same key, which is not empty, has the id of the first one, unless that has failed before its first task.
-func (j *Jobs) Begin(principal string, by Asker, o Order) (id string, err error) {
+func (j *Jobs) Begin(principal string, by Caller, o Order) (id string, err error) {
 	j.mu.Lock()
 	defer j.mu.Unlock()
 	j.forgetLocked()

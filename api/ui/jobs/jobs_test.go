@@ -75,7 +75,7 @@ func running(t *testing.T, test func(t *testing.T, j *jobs.Jobs, end func())) {
 	})
 }
 
-func begin(t *testing.T, j *jobs.Jobs, principal string, by jobs.Asker, o jobs.Order) string {
+func begin(t *testing.T, j *jobs.Jobs, principal string, by jobs.Caller, o jobs.Order) string {
 	t.Helper()
 	id, err := j.Begin(principal, by, o)
 	if err != nil {

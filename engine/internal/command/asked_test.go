@@ -12,13 +12,13 @@ import (
 	"taskledger/events"
 )
 
-var ada = &events.Asker{Principal: "ada", RequestID: "r-1"}
+var ada = &events.Caller{Principal: "ada", RequestID: "r-1"}
 
-// batchOf is a batch with a submit of a task for each asker.
-func batchOf(number uint64, askers ...*events.Asker) *command.Batch {
+// batchOf is a batch with a submit of a task for each caller.
+func batchOf(number uint64, callers ...*events.Caller) *command.Batch {
 	b := &command.Batch{Sender: "c", Lane: command.LaneSubmit, Number: number, Principal: "gateway"}
-	for i, asker := range askers {
-		b.Add(&command.Submit{Task: events.TaskID(fmt.Sprintf("t-%d-%d", number, i)), Behavior: "work", Policy: complete(events.Policy{})}, asker)
+	for i, caller := range callers {
+		b.Add(&command.Submit{Task: events.TaskID(fmt.Sprintf("t-%d-%d", number, i)), Behavior: "work", Policy: complete(events.Policy{})}, caller)
 	}
 	return b
 }
@@ -33,12 +33,12 @@ func complete(p events.Policy) events.Policy {
 
 // Who asked for each command is read as it was written, and a batch without callers takes no byte more than it did.
 func TestBatch_CallersAreReadAsWritten(t *testing.T) {
-	grace := &events.Asker{Principal: "grace", Traceparent: "00-1-2-01"}
-	for _, askers := range [][]*events.Asker{{nil}, {ada}, {ada, ada}, {nil, ada, ada, nil, grace}, {ada, grace, ada}} {
-		b := batchOf(1, askers...)
+	grace := &events.Caller{Principal: "grace", Traceparent: "00-1-2-01"}
+	for _, callers := range [][]*events.Caller{{nil}, {ada}, {ada, ada}, {nil, ada, ada, nil, grace}, {ada, grace, ada}} {
+		b := batchOf(1, callers...)
 		got, err := commands.Table.DecodeBatch(b.Encode())
 		if err != nil || !reflect.DeepEqual(got, b) {
-			t.Errorf("%d callers: %+v, %v, want %+v", len(askers), got, err, b)
+			t.Errorf("%d callers: %+v, %v, want %+v", len(callers), got, err, b)
 		}
 	}
 	if got, want := len(batchOf(1, ada, ada, ada).Asked), 1; got != want {
@@ -55,13 +55,13 @@ func TestBatch_CallersThatCannotBeAreRefused(t *testing.T) {
 		name, want string
 		asked      []command.Asked
 	}{
-		{"beyond the commands", "caller of command 2 of 2", []command.Asked{{From: 2, Asker: *ada}}},
-		{"twice", "caller of command 1 of 2", []command.Asked{{From: 1, Asker: *ada}, {From: 1, Asker: events.Asker{}}}},
-		{"out of order", "caller of command 0 of 2", []command.Asked{{From: 1, Asker: *ada}, {From: 0, Asker: events.Asker{}}}},
-		{"too many", "3 callers of 2 commands", []command.Asked{{From: 0, Asker: *ada}, {From: 1}, {From: 1, Asker: *ada}}},
-		{"none where none was", "caller of command 0 is named again", []command.Asked{{From: 0, Asker: events.Asker{}}}},
-		{"none before one", "caller of command 0 is named again", []command.Asked{{From: 0, Asker: events.Asker{}}, {From: 1, Asker: *ada}}},
-		{"one like the last", "caller of command 1 is named again", []command.Asked{{From: 0, Asker: *ada}, {From: 1, Asker: *ada}}},
+		{"beyond the commands", "caller of command 2 of 2", []command.Asked{{From: 2, Caller: *ada}}},
+		{"twice", "caller of command 1 of 2", []command.Asked{{From: 1, Caller: *ada}, {From: 1, Caller: events.Caller{}}}},
+		{"out of order", "caller of command 0 of 2", []command.Asked{{From: 1, Caller: *ada}, {From: 0, Caller: events.Caller{}}}},
+		{"too many", "3 callers of 2 commands", []command.Asked{{From: 0, Caller: *ada}, {From: 1}, {From: 1, Caller: *ada}}},
+		{"none where none was", "caller of command 0 is named again", []command.Asked{{From: 0, Caller: events.Caller{}}}},
+		{"none before one", "caller of command 0 is named again", []command.Asked{{From: 0, Caller: events.Caller{}}, {From: 1, Caller: *ada}}},
+		{"one like the last", "caller of command 1 is named again", []command.Asked{{From: 0, Caller: *ada}, {From: 1, Caller: *ada}}},
 	} {
 		b := batchOf(1, nil, nil)
 		b.Asked = c.asked
@@ -75,12 +75,12 @@ func TestBatch_CallersThatCannotBeAreRefused(t *testing.T) {
 func TestDecideBatch_RefusesWhoNoEventCanNameByFieldAndLimit(t *testing.T) {
 	long := strings.Repeat("x", events.MaxNameBytes+1)
 	for field, spoil := range map[string]func(b *command.Batch){
-		"principal":           func(b *command.Batch) { b.Principal = long },
-		"asker: principal":    func(b *command.Batch) { b.Asked[0].Asker.Principal = long },
-		"asker: request id":   func(b *command.Batch) { b.Asked[0].Asker.RequestID = long },
-		"asker: traceparent":  func(b *command.Batch) { b.Asked[0].Asker.Traceparent = long },
-		"asker: request id ":  func(b *command.Batch) { b.Asked[0].Asker.RequestID = "\xff" },
-		"asker: traceparent ": func(b *command.Batch) { b.Asked[0].Asker.Traceparent = strings.Repeat(long, 1000) },
+		"principal":            func(b *command.Batch) { b.Principal = long },
+		"caller: principal":    func(b *command.Batch) { b.Asked[0].Caller.Principal = long },
+		"caller: request id":   func(b *command.Batch) { b.Asked[0].Caller.RequestID = long },
+		"caller: traceparent":  func(b *command.Batch) { b.Asked[0].Caller.Traceparent = long },
+		"caller: request id ":  func(b *command.Batch) { b.Asked[0].Caller.RequestID = "\xff" },
+		"caller: traceparent ": func(b *command.Batch) { b.Asked[0].Caller.Traceparent = strings.Repeat(long, 1000) },
 	} {
 		spoilt := batchOf(1, nil, ada)
 		spoil(spoilt)
@@ -118,19 +118,19 @@ func TestDecideBatch_EventsTellWhoAsked(t *testing.T) {
 			t.Errorf("a batch without events left %d origins and %d bytes", len(d.Entry.Entry.Origins), d.Entry.Size()-size)
 		}
 		b := batchOf(2, nil, ada, ada, nil)
-		b.Add(&command.Operate{Task: "unknown", Do: command.DoDelete}, &events.Asker{Principal: "nobody"})
+		b.Add(&command.Operate{Task: "unknown", Do: command.DoDelete}, &events.Caller{Principal: "nobody"})
 		if answers := d.DecideBatch(b); len(answers) != 5 || answers[4].Code != command.AnswerNotFound {
 			t.Errorf("answers %+v", answers)
 		}
 		l.legal(d)
 	})
 	e := l.entries[len(l.entries)-1]
-	var got []events.Asker
+	var got []events.Caller
 	for i := range e.Events {
-		got = append(got, e.Events[i].Asker)
+		got = append(got, e.Events[i].Caller)
 	}
-	gateway := events.Asker{Principal: "gateway"}
-	if want := []events.Asker{gateway, *ada, *ada, gateway}; !slices.Equal(got, want) {
+	gateway := events.Caller{Principal: "gateway"}
+	if want := []events.Caller{gateway, *ada, *ada, gateway}; !slices.Equal(got, want) {
 		t.Errorf("asked by %+v, want %+v", got, want)
 	}
 	if n := len(e.Origins); n != 2 {
@@ -148,10 +148,10 @@ func TestDecideBatch_OfAsManyCallersAsCommandsFitsAnEntry(t *testing.T) {
 	l.entry(func(d *command.Decider) {
 		b := &command.Batch{Sender: text, Number: 1, Principal: text}
 		for n, size := 0, 0; size < command.MaxBatchBytes; n++ {
-			asker := &events.Asker{Principal: fmt.Sprintf("%0256d", n), RequestID: text, Traceparent: text}
+			caller := &events.Caller{Principal: fmt.Sprintf("%0256d", n), RequestID: text, Traceparent: text}
 			c := &command.Submit{Task: events.TaskID(fmt.Sprintf("t-%d", n)), Behavior: "work", Policy: complete(events.Policy{})}
-			b.Add(c, asker)
-			size += c.Size() + 2*asker.Bytes()
+			b.Add(c, caller)
+			size += c.Size() + 2*caller.Bytes()
 		}
 		d.DecideBatch(b)
 		l.legal(d)

@@ -83,7 +83,7 @@ const (
 func (b *Batch) size() int {
 	n := originBytes + len(b.Sender) + len(b.Principal)
 	for i := range b.Asked {
-		n += originBytes + b.Asked[i].Asker.Bytes()
+		n += originBytes + b.Asked[i].Caller.Bytes()
 	}
 	for _, c := range b.Commands {
 		n += c.Size()

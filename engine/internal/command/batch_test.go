@@ -130,7 +130,7 @@ func TestEntry_HoldsTheLargestBatchOnTopOfAnAlmostFullOne(t *testing.T) {
 			if full(d) {
 				t.Fatal("the entry is full before the batch")
 			}
-			d.Origin = d.Entry.AddOrigin(events.Origin{Sender: text(128), Number: 1 << 62, Asker: events.Asker{Principal: request}})
+			d.Origin = d.Entry.AddOrigin(events.Origin{Sender: text(128), Number: 1 << 62, Caller: events.Caller{Principal: request}})
 			var answers []command.Answer
 			for _, c := range b {
 				answers = append(answers, d.Decide(c))

@@ -28,8 +28,8 @@ func (d *Decider) DecideBatch(b *Batch) []Answer {
 	for i, c := range b.Commands {
 		if len(asked) > 0 && asked[0].From == i {
 			d.Origin, d.caller = batch, nil
-			if asked[0].Asker != (events.Asker{}) {
-				d.caller = &asked[0].Asker
+			if asked[0].Caller != (events.Caller{}) {
+				d.caller = &asked[0].Caller
 			}
 			asked = asked[1:]
 		}
@@ -56,7 +56,7 @@ func (d *Decider) DecideBatch(b *Batch) []Answer {
 // origin returns that of the next event. A caller is recorded with the first event that it causes.
 func (d *Decider) origin() int {
 	if d.caller != nil && d.Origin != 0 {
-		d.Origin = d.Entry.AddOrigin(events.Origin{Batch: d.Origin, Asker: *d.caller})
+		d.Origin = d.Entry.AddOrigin(events.Origin{Batch: d.Origin, Caller: *d.caller})
 		d.caller = nil
 	}
 	return d.Origin

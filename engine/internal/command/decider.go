@@ -48,9 +48,9 @@ type Decider struct {
 	Bugs  []error // of commands whose first event was refused: nothing of them is in the state or the entry
 	Err   error   // of a refused event that follows others of its command, or has none: the entry must not be used
 
-	caller  *events.Asker // behind the commands being decided, until it is recorded
-	decides bool          // a command, whose decision may be refused
-	problem string        // why it must not be recorded; "" = nothing so far
+	caller  *events.Caller // behind the commands being decided, until it is recorded
+	decides bool           // a command, whose decision may be refused
+	problem string         // why it must not be recorded; "" = nothing so far
 }
 
 // emit records an event of a task, nil for Created, and returns the task as it is after it. An event that the fold

@@ -80,7 +80,7 @@ func (b *Batch) decodeAsked(r *wire.Reader) {
 	}
 	b.Asked = make([]Asked, n/2)
 	next := 0
-	var last events.Asker
+	var last events.Caller
 	for i := range b.Asked {
 		from := r.Uint()
 		if from < uint64(next) || from >= uint64(len(b.Commands)) {
@@ -88,11 +88,11 @@ func (b *Batch) decodeAsked(r *wire.Reader) {
 			return
 		}
 		b.Asked[i].From = int(from)
-		if b.Asked[i].Asker.Decode(r); b.Asked[i].Asker == last {
+		if b.Asked[i].Caller.Decode(r); b.Asked[i].Caller == last {
 			r.Fail("caller of command %d is named again", from)
 			return
 		}
-		next, last = int(from)+1, b.Asked[i].Asker
+		next, last = int(from)+1, b.Asked[i].Caller
 	}
 }
 

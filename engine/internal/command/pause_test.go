@@ -27,7 +27,7 @@ func TestPause_RecordsEachChangeOnce(t *testing.T) {
 	} {
 		var a command.Answer
 		kinds := l.entry(func(d *command.Decider) {
-			d.Origin = d.Entry.AddOrigin(events.Origin{Sender: "s", Number: 1, Asker: events.Asker{Principal: "ada"}})
+			d.Origin = d.Entry.AddOrigin(events.Origin{Sender: "s", Number: 1, Caller: events.Caller{Principal: "ada"}})
 			if a = d.Decide(&command.Pause{row.behavior, row.paused, row.reason}); len(d.Entry.Entry.Events) == 0 {
 				d.Entry.DropOrigin()
 			}

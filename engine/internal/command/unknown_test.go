@@ -114,13 +114,13 @@ func grownIn(t *testing.T, whole, part []byte) []byte {
 // A batch of which this release does not know all asks for nothing that may be decided: not under a condition that
 // it does not see, and not for a caller whom it half knows.
 func TestBatch_ThatHasATailIsOfCommandsThatNobodyKnows(t *testing.T) {
-	asker := events.Asker{Principal: "ada", RequestID: "r"}
+	caller := events.Caller{Principal: "ada", RequestID: "r"}
 	var asked wire.Writer
-	asker.Encode(&asked)
+	caller.Encode(&asked)
 	for _, lane := range []uint8{command.LaneSubmit, command.LaneQuery, command.LaneWork, command.LaneOffer} {
 		plain := batchIn(lane, &command.Info{}, &command.Operate{Task: "a/b"})
 		named := batchIn(lane)
-		named.Add(&command.Info{}, &asker)
+		named.Add(&command.Info{}, &caller)
 		named.Add(&command.Operate{Task: "a/b"}, nil)
 		withCaller := named.Encode()
 		for name, data := range map[string][]byte{"a batch of nine": grow(withCaller), "a caller of five": grownIn(t, withCaller, asked.B),

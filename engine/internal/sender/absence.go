@@ -27,9 +27,9 @@ func (s *Sender) nodesMissed(since time.Time) (again time.Duration) {
 			var unsent, sent Flight
 			l := &s.lanes[shard][laneID]
 			overdue := func(c *Call) bool {
-				is := c.Caller != nil && !c.Awaits && min(long, now-c.since) >= lookout.Timeout
+				is := c.Waiter != nil && !c.Awaits && min(long, now-c.since) >= lookout.Timeout
 				switch {
-				case is || c.Caller == nil:
+				case is || c.Waiter == nil:
 				case !c.Awaits:
 					again = lookout.Again
 				case again == 0:
@@ -49,7 +49,7 @@ func (s *Sender) nodesMissed(since time.Time) (again time.Duration) {
 				for i := range l.flight.calls {
 					if c := &l.flight.calls[i]; overdue(c) {
 						sent.calls = append(sent.calls, *c)
-						c.Caller = nil
+						c.Waiter = nil
 					}
 				}
 			}

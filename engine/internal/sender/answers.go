@@ -131,14 +131,14 @@ func (s *Sender) deliver(f *Flight, answers []command.Answer) {
 	for i, c := range f.calls {
 		switch {
 		case answers[i].Code == command.AnswerTryAgain:
-			if err := s.Send(shard, laneID, c); err != nil && c.Caller != nil {
-				c.Caller.Answered(command.Answer{}, err)
+			if err := s.Send(shard, laneID, c); err != nil && c.Waiter != nil {
+				c.Waiter.Answered(command.Answer{}, err)
 			}
-			if s.Closed() && s.Withdraw(shard, laneID, c.Command) && c.Caller != nil { // as in Ask
-				c.Caller.Answered(command.Answer{}, *s.closed.Load())
+			if s.Closed() && s.Withdraw(shard, laneID, c.Command) && c.Waiter != nil { // as in Ask
+				c.Waiter.Answered(command.Answer{}, *s.closed.Load())
 			}
-		case c.Caller != nil:
-			c.Caller.Answered(answers[i], nil)
+		case c.Waiter != nil:
+			c.Waiter.Answered(answers[i], nil)
 		}
 	}
 }

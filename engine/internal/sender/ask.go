@@ -22,21 +22,21 @@ type waiter struct{ got chan Reply }
 
 func newWaiter() any { return &waiter{make(chan Reply, 1)} }
 
-// Answered implements Caller.
+// Answered implements Waiter.
 func (w *waiter) Answered(a command.Answer, err error) { w.got <- Reply{a, err} }
 
 // Ask sends a command and waits for its answer. When ctx ends before it was sent nothing was accepted, and the error
 // wraps store.ErrUnavailable; after that it wraps task.ErrUnknown. So it is when no node is alive for a while.
 func (s *Sender) Ask(ctx context.Context, shard int, laneID uint8, c command.Command) (command.Answer, error) {
-	by, err := AskerOf(ctx)
+	by, err := CallerOf(ctx)
 	if err != nil {
 		return command.Answer{}, err
 	}
 	w := s.waiters.Get().(*waiter)
 	call := Call{
 		Command: c,
-		Caller:  w,
-		Asker:   by,
+		Waiter:  w,
+		Caller:  by,
 		Awaits:  task.AwaitsNodes(ctx),
 	}
 	if err := s.Send(shard, laneID, call); err != nil {
@@ -73,7 +73,7 @@ type Submission struct {
 // order: no batch leaves between them. It returns a reply for each when the last of them is known.
 func (s *Sender) AskMany(ctx context.Context, of []Submission) []Reply {
 	m := &many{replies: make([]Reply, len(of)), left: len(of), done: make(chan struct{})}
-	by, err := AskerOf(ctx)
+	by, err := CallerOf(ctx)
 	if err != nil || len(of) == 0 {
 		for i := range m.replies {
 			m.replies[i].Err = err
@@ -129,11 +129,11 @@ type one struct {
 	i  int
 }
 
-// Answered implements Caller.
+// Answered implements Waiter.
 func (o *one) Answered(a command.Answer, err error) { o.of.answer(o.i, a, err) }
 
 // queue lets commands for one shard wait for the next batch, all under one lock.
-func (m *many) queue(s *Sender, shard int, indices []int, of []Submission, by *events.Asker, awaits bool) {
+func (m *many) queue(s *Sender, shard int, indices []int, of []Submission, by *events.Caller, awaits bool) {
 	if len(indices) == 0 {
 		return
 	}
@@ -147,8 +147,8 @@ func (m *many) queue(s *Sender, shard int, indices []int, of []Submission, by *e
 		if err == nil {
 			err = l.queueLocked(shard, command.LaneSubmit, Call{
 				Command: of[i].Command,
-				Caller:  &callers[at],
-				Asker:   by,
+				Waiter:  &callers[at],
+				Caller:  by,
 				Awaits:  awaits,
 			})
 		}

@@ -67,8 +67,8 @@ func (f *Flight) unserved(a command.Answer, unread bool) {
 		return
 	}
 	for _, c := range f.calls {
-		if c.Caller != nil {
-			c.Caller.Answered(a, nil)
+		if c.Waiter != nil {
+			c.Waiter.Answered(a, nil)
 		}
 	}
 }

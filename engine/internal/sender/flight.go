@@ -75,14 +75,14 @@ func (f *Flight) Posting() bool { return f.posting.Load() }
 
 // awaited reports whether anybody still waits for an answer.
 func (f *Flight) awaited() bool {
-	return slices.ContainsFunc(f.calls, func(c Call) bool { return c.Caller != nil })
+	return slices.ContainsFunc(f.calls, func(c Call) bool { return c.Waiter != nil })
 }
 
 // fail ends the calls of the flight with an error.
 func (f *Flight) fail(err error) {
 	for _, c := range f.calls {
-		if c.Caller != nil {
-			c.Caller.Answered(command.Answer{}, err)
+		if c.Waiter != nil {
+			c.Waiter.Answered(command.Answer{}, err)
 		}
 	}
 }

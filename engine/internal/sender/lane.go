@@ -40,9 +40,9 @@ type lane struct {
 // Call is a command and the caller that waits for its answer.
 type Call struct {
 	Command command.Command
-	Caller  Caller        // nil: nobody waits
-	Asker   *events.Asker // on whose behalf it is sent; nil: the client's own
-	Awaits  bool          // it waits while no node is alive
+	Waiter  Waiter         // nil: nobody waits
+	Caller  *events.Caller // on whose behalf it is sent; nil: the client's own
+	Awaits  bool           // it waits while no node is alive
 
 	since time.Duration // when it was queued, on the monotonic clock
 	left  uint64        // batches that had left its lane by then
@@ -51,22 +51,22 @@ type Call struct {
 // size returns the bytes that the call adds to a batch.
 func (c *Call) size() int {
 	n := c.Command.Size()
-	if c.Asker != nil {
-		n += 2 * c.Asker.Bytes() // in the batch, and in the entry
+	if c.Caller != nil {
+		n += 2 * c.Caller.Bytes() // in the batch, and in the entry
 	}
 	return n
 }
 
-// Caller waits for the answer to a command. Answered is called once, from a goroutine that must not be blocked.
-type Caller interface {
+// Waiter waits for the answer to a command. Answered is called once, from a goroutine that must not be blocked.
+type Waiter interface {
 	Answered(a command.Answer, err error)
 }
 
-// CallerFunc is a function as a Caller.
-type CallerFunc func(command.Answer, error)
+// WaiterFunc is a function as a Waiter.
+type WaiterFunc func(command.Answer, error)
 
-// Answered implements Caller.
-func (f CallerFunc) Answered(a command.Answer, err error) { f(a, err) }
+// Answered implements Waiter.
+func (f WaiterFunc) Answered(a command.Answer, err error) { f(a, err) }
 
 // Send queues a command, and lets it leave. After an error nothing is sent, and its caller has no answer: the
 // command is larger than any may be, or the submit lane takes no more.
@@ -87,11 +87,11 @@ func (s *Sender) Send(shard int, laneID uint8, c Call) error {
 // Inquire sends a question whose answer may wait for a node for days.
 func (s *Sender) Inquire(shard int, question command.Command, answered func(command.Answer, error)) {
 	// No question is refused.
-	_ = s.Send(shard, command.LaneQuery, Call{Command: question, Caller: CallerFunc(answered), Awaits: true})
+	_ = s.Send(shard, command.LaneQuery, Call{Command: question, Waiter: WaiterFunc(answered), Awaits: true})
 }
 
 // Later queues what an attempt reports, which leaves with the next command that is sent to the shard, or by Flush.
-func (s *Sender) Later(shard int, c command.Command, by Caller) {
+func (s *Sender) Later(shard int, c command.Command, by Waiter) {
 	if err := command.Check(c); err != nil {
 		by.Answered(command.Answer{}, err)
 		return
@@ -99,7 +99,7 @@ func (s *Sender) Later(shard int, c command.Command, by Caller) {
 	l := &s.lanes[shard][command.LaneWork]
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	_ = l.queueLocked(shard, command.LaneWork, Call{Command: c, Caller: by}) // only submits are refused
+	_ = l.queueLocked(shard, command.LaneWork, Call{Command: c, Waiter: by}) // only submits are refused
 }
 
 // queueLocked queues a command that was checked.
@@ -205,7 +205,7 @@ func (s *Sender) nextFlight(l *lane, shard int, laneID uint8, made time.Time) *F
 		if aging, ages := c.Command.(command.Aging); ages {
 			aging.Waited(time.Since(base) - c.since)
 		}
-		f.Batch.Add(c.Command, c.Asker)
+		f.Batch.Add(c.Command, c.Caller)
 	}
 	l.waiting = l.waiting[n:]
 	l.flight = f

@@ -26,7 +26,7 @@ func TestSender_RefusesWhatIsTooLargeBeforeItIsQueued(t *testing.T) {
 					t.Errorf("%s is sent", field)
 				}
 				answers := 0
-				w.Later(wayShard, c, sender.CallerFunc(func(_ command.Answer, err error) {
+				w.Later(wayShard, c, sender.WaiterFunc(func(_ command.Answer, err error) {
 					if answers++; err == nil {
 						t.Errorf("%s is sent later", field)
 					}

@@ -172,7 +172,7 @@ func submit(n int) *command.Submit {
 
 // into is a call of a command whose result arrives on a channel.
 func into(got chan result, c command.Command) sender.Call {
-	return sender.Call{Command: c, Caller: sender.CallerFunc(func(a command.Answer, err error) { got <- result{a, err} })}
+	return sender.Call{Command: c, Waiter: sender.WaiterFunc(func(a command.Answer, err error) { got <- result{a, err} })}
 }
 
 // ask sends a command; what comes of it arrives on the channel.
@@ -586,8 +586,8 @@ func TestSender_CommandToTryAgainWhileTheClientStopsEndsClosed(t *testing.T) {
 		w := newWays(t, true)
 		w.ask("a")
 		first := w.want("at once", 1, 0)
-		closing := sender.CallerFunc(func(command.Answer, error) { w.Close() })
-		if err := w.Send(wayShard, command.LaneSubmit, sender.Call{Command: &command.Get{Task: "b"}, Caller: closing}); err != nil {
+		closing := sender.WaiterFunc(func(command.Answer, error) { w.Close() })
+		if err := w.Send(wayShard, command.LaneSubmit, sender.Call{Command: &command.Get{Task: "b"}, Waiter: closing}); err != nil {
 			t.Fatal(err)
 		}
 		again := w.ask("c")

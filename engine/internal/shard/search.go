@@ -95,7 +95,7 @@ func (all *searches) joinLocked(key any) *search {
 	return s
 }
 
-// displace ends the search whose askers have been gone for longest, and for so long that they will not come back.
+// displace ends the search whose callers have been gone for longest, and for so long that they will not come back.
 func (all *searches) displace() {
 	all.mu.Lock()
 	defer all.mu.Unlock()

@@ -239,7 +239,7 @@ func TestAwait_TellsNothingOfTheFutureOfAnothersShard(t *testing.T) {
 // question delivers questions of one process and lets the owner take its turn, which does not wait for the answers.
 func (b *fixture) question(commands ...command.Command) *letter {
 	b.Helper()
-	l := b.next("asker", command.LaneQuery, commands...)
+	l := b.next("caller", command.LaneQuery, commands...)
 	b.deliver(l)
 	if err := b.own.Turn(b.Context()); err != nil {
 		b.Fatal(err)
@@ -345,7 +345,7 @@ func TestQuery_SearchesAreBounded(t *testing.T) {
 
 // The callers of all searches that fit are gone, and what they asked for takes for ever: whoever comes then is not
 // held up by them.
-func TestQuery_SearchesGiveWayWhenTheirAskersAreGone(t *testing.T) {
+func TestQuery_SearchesGiveWayWhenTheirCallersAreGone(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, r, life := slow(t)
 		var gone []command.Command

@@ -213,7 +213,7 @@ func (o *Owner) note(t *projection.Task, ev *events.Event) {
 		o.pending.cancels = append(o.pending.cancels, Cancel{
 			Node:        t.Node,
 			AttemptName: command.AttemptName{Task: t.ID, Started: t.Started},
-			By:          ev.Asker.Principal,
+			By:          ev.Caller.Principal,
 			Reason:      b.Reason,
 		})
 	}

@@ -65,7 +65,7 @@ func (a *attempt) queueLocked(p *progressReporter) bool {
 		Progress: *p.pending,
 	}
 	p.pending, p.last, p.asking = nil, time.Now(), true
-	a.x.cfg.Sender.Later(a.shard, c, sender.CallerFunc(func(command.Answer, error) { // nobody waits for its answer
+	a.x.cfg.Sender.Later(a.shard, c, sender.WaiterFunc(func(command.Answer, error) { // nobody waits for its answer
 		a.changeProgress(p, func() { p.asking = false })
 	}))
 	return true

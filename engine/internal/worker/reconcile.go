@@ -106,7 +106,7 @@ func (of *Offers) sendReconcile(session *Session, shard int, answered uint64, fi
 	var left atomic.Int64
 	left.Store(int64(len(parts)))
 	for _, c := range parts {
-		answered := sender.CallerFunc(func(a command.Answer, err error) {
+		answered := sender.WaiterFunc(func(a command.Answer, err error) {
 			if err == nil && a.Code == command.AnswerOK {
 				of.cancelOver(session, shard, a)
 			} else {
@@ -117,7 +117,7 @@ func (of *Offers) sendReconcile(session *Session, shard int, answered uint64, fi
 				finish()
 			}
 		})
-		if err := of.cfg.Sender.Send(shard, command.LaneWork, sender.Call{Command: c, Caller: answered}); err != nil {
+		if err := of.cfg.Sender.Send(shard, command.LaneWork, sender.Call{Command: c, Waiter: answered}); err != nil {
 			answered(command.Answer{}, err)
 		}
 	}

@@ -59,7 +59,7 @@ func (a *attempt) report(out task.Outcome, ended bool) {
 	}
 }
 
-// Answered implements sender.Caller: it learns what became of the outcome. One that can never be recorded is
+// Answered implements sender.Waiter: it learns what became of the outcome. One that can never be recorded is
 // replaced by a failure that says so: the attempt would only be made again, and come to the same.
 func (a *attempt) Answered(ans command.Answer, err error) {
 	if err == nil {

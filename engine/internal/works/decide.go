@@ -32,7 +32,7 @@ type moved struct {
 	Run       int64
 	Partition int64 // under way, or the one to begin
 	Bucket    uint64
-	Differs   bool   // the run has another definition than the asker
+	Differs   bool   // the run has another definition than the caller
 	Granted   []byte // a bit for each item that was asked for: 1 = it may be counted
 	Why       string // of Stop
 }

@@ -29,7 +29,7 @@ type builder struct {
 	tasks  map[string]*tracked
 	chains [shards]map[events.Record]*tracked // of the records that are no tasks
 	batch  uint64
-	asker  events.Asker          // behind the next entry
+	caller events.Caller         // behind the next entry
 	change func(e *events.Entry) // of the next entry, before it is sealed
 	event  func(e *events.Event) // of the next event
 	record func(r *history.Record)
@@ -211,9 +211,9 @@ func (b *builder) commit(shard int, bodies []events.Body, of func(events.Body) (
 	var entry events.Builder
 	entry.Reset(e)
 	b.batch++
-	origin := entry.AddOrigin(events.Origin{Sender: "s-1", Number: b.batch, Asker: events.Asker{Principal: "ada"}})
-	if b.asker != (events.Asker{}) {
-		origin = entry.AddOrigin(events.Origin{Batch: origin, Asker: b.asker})
+	origin := entry.AddOrigin(events.Origin{Sender: "s-1", Number: b.batch, Caller: events.Caller{Principal: "ada"}})
+	if b.caller != (events.Caller{}) {
+		origin = entry.AddOrigin(events.Origin{Batch: origin, Caller: b.caller})
 	}
 	for _, body := range bodies {
 		t, id := of(body)
@@ -227,7 +227,7 @@ func (b *builder) commit(shard int, bodies []events.Body, of func(events.Body) (
 		t.nameNode(ev.Body)
 		t.fold(entry.Add(ev))
 	}
-	b.change, b.event, b.asker = nil, nil, events.Asker{}
+	b.change, b.event, b.caller = nil, nil, events.Caller{}
 	data, err := entry.Seal()
 	if err != nil {
 		b.t.Fatalf("seal: %v", err)
@@ -272,7 +272,7 @@ func (t *tracked) fold(ev *events.Event) {
 	}
 	switch body := ev.Body.(type) {
 	case *events.Created:
-		t.Status, t.due, t.Creator, t.Terms = "CREATED", body.NotBefore, cmp.Or(body.Ties.By, ev.Asker.Principal), history.TermsOf(&body.Policy, body.Priority)
+		t.Status, t.due, t.Creator, t.Terms = "CREATED", body.NotBefore, cmp.Or(body.Ties.By, ev.Caller.Principal), history.TermsOf(&body.Policy, body.Priority)
 	case *events.Started:
 		t.Status, t.Outcome, t.Attempt = "RUNNING", "", body.Attempt
 		t.started, t.node, t.LastNode = ev.Position.Ref, body.Node, body.Node

@@ -68,7 +68,7 @@ func (c *checker) checkAll() {
 	c.checkServed()
 	c.checkFences()
 	c.checkAcknowledged()
-	c.checkAskers()
+	c.checkCallers()
 	c.checkRequests()
 	c.checkDelays()
 	c.checkEnded()

@@ -82,7 +82,7 @@ func (s *ScheduleFold) judgeCreated(ev *events.Event, b *events.Created) string 
 // Replaces reports whether an event is a cancel by which a schedule makes room for a tick that is due.
 func (s *ScheduleFold) Replaces(ev *events.Event) bool {
 	p := s.alive(ev.Task.Affinity())
-	return p != nil && mayCancel(ev) && ev.Asker == events.Asker{} && s.runs[ev.Task].active &&
+	return p != nil && mayCancel(ev) && ev.Caller == events.Caller{} && s.runs[ev.Task].active &&
 		p.def.Plan.Overlap == events.OverlapReplace && !p.paused && p.next != 0 && p.next <= ev.At
 }
 

@@ -207,7 +207,7 @@ func (s *ScheduleFold) judge(name string, ev *events.Event, there func(events.Ta
 		switch {
 		case p.fill == nil:
 			return "there is no backfill"
-		case ev.Asker == events.Asker{} && p.fill.Ticks > 0 && p.fill.From != 0:
+		case ev.Caller == events.Caller{} && p.fill.Ticks > 0 && p.fill.From != 0:
 			return fmt.Sprintf("nobody ends a backfill of which %d ticks are left", p.fill.Ticks)
 		}
 	}
@@ -241,7 +241,7 @@ func (s *ScheduleFold) fold(name string, ev *events.Event) {
 		if p.ended {
 			p.ended, p.progress = false, progress{}
 		}
-		p.def, p.version, p.by = b, ev.Position.Ref, strings.Clone(ev.Asker.Principal)
+		p.def, p.version, p.by = b, ev.Position.Ref, strings.Clone(ev.Caller.Principal)
 		p.next, p.nextOffset, p.shown, p.setAt = b.Next, b.Offset, 0, ev.At
 		p.all = p.all || b.Plan.Misfire == events.MisfireAll
 		p.codes = p.codes || b.Code != ""

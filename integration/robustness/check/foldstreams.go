@@ -131,7 +131,7 @@ func (t *holdOf) tends(ev *events.Event) bool {
 	case *events.Suspended:
 		return t.since == ev.Position.Ref.Entry()
 	case *events.Deleted:
-		return t.gone && ev.Asker == (events.Asker{})
+		return t.gone && ev.Caller == (events.Caller{})
 	}
-	return t.gone && mayCancel(ev) && ev.Asker == (events.Asker{})
+	return t.gone && mayCancel(ev) && ev.Caller == (events.Caller{})
 }

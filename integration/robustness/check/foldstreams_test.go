@@ -165,7 +165,7 @@ func TestStreams_TellWhatOwnersDoUnasked(t *testing.T) {
 		return w.Tends(&ev)
 	}
 	asked := on(held, &events.Deleted{})
-	asked.Asker.Principal = "ada"
+	asked.Caller.Principal = "ada"
 	for name, got := range map[string]bool{
 		"a hold":                            tends(aFoldedStream(), 9, holds(started(2), 1, 2, "x"), 9),
 		"the suspension of a parked hold":   tends(aFoldedStream(), 10, on(held, &events.Suspended{}), 9),

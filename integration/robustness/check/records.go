@@ -13,7 +13,7 @@ type pausing struct {
 	behavior string
 	paused   bool
 	reason   string
-	asker    events.Asker
+	caller   events.Caller
 	since    events.Millis // of the event
 }
 
@@ -54,9 +54,9 @@ func (c *checker) applyRecord(j *journal, f *finished, e *entry, ev *events.Even
 func (c *checker) changeRecord(j *journal, e *entry, ev *events.Event) string {
 	switch b := ev.Body.(type) {
 	case *events.Paused:
-		return c.changePause(pausing{j, e.Number, b.Behavior, true, b.Reason, ev.Asker, ev.At})
+		return c.changePause(pausing{j, e.Number, b.Behavior, true, b.Reason, ev.Caller, ev.At})
 	case *events.Unpaused:
-		return c.changePause(pausing{j, e.Number, b.Behavior, false, "", ev.Asker, ev.At})
+		return c.changePause(pausing{j, e.Number, b.Behavior, false, "", ev.Caller, ev.At})
 	case *events.StoreForgotten:
 		return j.items.Forgotten(b.Store, b.Last)
 	case *events.AcceptedLoss:

@@ -44,31 +44,31 @@ func (s *timetable) asTask() *task {
 	return &task{id: string(events.ScheduleRecord(s.name)), shard: s.shard}
 }
 
-// checkAskedFor holds that an event follows from what its asker asked for, and that a decision of a tick names nobody.
+// checkAskedFor holds that an event follows from what its caller asked for, and that a decision of a tick names nobody.
 func (c *checker) checkAskedFor(s *timetable) {
 	for i := range s.marks {
 		m := &s.marks[i]
 		switch ev := m.ev; {
 		case ev == nil:
 		case unasked(ev):
-			by := ev.Asker
+			by := ev.Caller
 			if ev.Kind() == events.KindSchedulePaused { // a node tells of the failure
 				by.Principal = ""
 			}
-			if by != (events.Asker{}) && events.DefinitionIn(ev.Body) == nil {
+			if by != (events.Caller{}) && events.DefinitionIn(ev.Body) == nil {
 				const named = "%s (event %d) names %+v, and nobody asked for it"
-				c.accuseSchedule(acknowledged, s, m.entry, named, ev.Kind(), ev.Seq, ev.Asker)
+				c.accuseSchedule(acknowledged, s, m.entry, named, ev.Kind(), ev.Seq, ev.Caller)
 			}
 		case !slices.ContainsFunc(s.operations, func(o *history.Operation) bool { return mayCause(o, ev) }):
 			const other = "%s (event %d) names %+v, who did not ask for it"
-			c.accuseSchedule(acknowledged, s, m.entry, other, ev.Kind(), ev.Seq, ev.Asker)
+			c.accuseSchedule(acknowledged, s, m.entry, other, ev.Kind(), ev.Seq, ev.Caller)
 		}
 	}
 }
 
 // mayCause reports whether an operation may have caused an event.
 func mayCause(o *history.Operation, ev *events.Event) bool {
-	if unasked(ev) || !mayHave(o, ev.Asker) {
+	if unasked(ev) || !mayHave(o, ev.Caller) {
 		return false
 	}
 	call := o.Schedule
@@ -121,7 +121,7 @@ func (c *checker) checkRunsByHand(s *timetable) {
 				return false
 			}
 			as := o.Schedule.Priority == 0 || st.state.priority == o.Schedule.Priority
-			return o.Joined || as && mayHave(o, st.ev.Asker)
+			return o.Joined || as && mayHave(o, st.ev.Caller)
 		}
 		switch id := events.TaskID(t.id); {
 		case id.Affinity() != s.name || t.known() && !t.scheduled():

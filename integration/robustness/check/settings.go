@@ -24,7 +24,7 @@ func changesOf(all []pausing) *changes {
 	for _, p := range all {
 		now = slices.DeleteFunc(slices.Clone(now), func(b history.PausedBehavior) bool { return b.Behavior == p.behavior })
 		if p.paused {
-			now = append(now, history.PausedBehavior{Behavior: p.behavior, Reason: p.reason, By: p.asker.Principal, Since: p.since})
+			now = append(now, history.PausedBehavior{Behavior: p.behavior, Reason: p.reason, By: p.caller.Principal, Since: p.since})
 		}
 		s.after = append(s.after, now)
 	}
@@ -45,7 +45,7 @@ func (c *checker) checkSettings() {
 	s := changesOf(c.pausings)
 	for i := range s.all {
 		if p := &s.all[i]; !slices.ContainsFunc(t.operations, p.follows) {
-			c.report(acknowledged, t.shard.shard, p.entry, "%s, paused %t with reason %q, names %+v, who did not ask for it", p.behavior, p.paused, p.reason, p.asker)
+			c.report(acknowledged, t.shard.shard, p.entry, "%s, paused %t with reason %q, names %+v, who did not ask for it", p.behavior, p.paused, p.reason, p.caller)
 			return
 		}
 	}
@@ -73,7 +73,7 @@ func (p *pausing) follows(o *history.Operation) bool {
 	if p.paused {
 		verb = history.Pause
 	}
-	return o.Verb == verb && o.Behavior == p.behavior && (!p.paused || o.Reason == p.reason) && mayHave(o, p.asker)
+	return o.Verb == verb && o.Behavior == p.behavior && (!p.paused || o.Reason == p.reason) && mayHave(o, p.caller)
 }
 
 // placesOf returns the operations that were told something, with the places that they can take among the changes.

@@ -323,7 +323,7 @@ func (s *state) after(ev *events.Event) state {
 	n.seq, n.prev = ev.Seq, ev.Position.Ref
 	switch b := ev.Body.(type) {
 	case *events.Created:
-		n = state{phase: created, life: ev.Position.Ref, creator: cmp.Or(b.Ties.By, ev.Asker.Principal), behavior: b.Behavior, policy: &b.Policy, priority: b.Priority, due: b.NotBefore,
+		n = state{phase: created, life: ev.Position.Ref, creator: cmp.Or(b.Ties.By, ev.Caller.Principal), behavior: b.Behavior, policy: &b.Policy, priority: b.Priority, due: b.NotBefore,
 			seq: ev.Seq, prev: ev.Position.Ref, birth: birth{ev.At, cmp.Or(b.Ties.Run, events.OriginOf(ev.Task))}}
 	case *events.Started:
 		n.begin()

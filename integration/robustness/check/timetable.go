@@ -40,7 +40,7 @@ func unasked(ev *events.Event) bool {
 	case *events.SchedulePaused:
 		return b.Failed != ""
 	case *events.BackfillEnded:
-		return ev.Asker == events.Asker{}
+		return ev.Caller == events.Caller{}
 	}
 	return false
 }

@@ -10,8 +10,8 @@ import (
 )
 
 var (
-	ada = events.Asker{Principal: "ada"} // whose client asks
-	eve = events.Asker{Principal: "eve", RequestID: "r-1", Traceparent: "00-1"}
+	ada = events.Caller{Principal: "ada"} // whose client asks
+	eve = events.Caller{Principal: "eve", RequestID: "r-1", Traceparent: "00-1"}
 )
 
 // terms returns the terms of a submit with a priority.
@@ -38,12 +38,12 @@ func (b *builder) reads(paused ...history.PausedBehavior) *history.Operation {
 
 func TestAll_KnowsCallersTermsAndRequestsThatJoin(t *testing.T) {
 	b := newBuilder(t)
-	b.asker = eve
-	b.submit("a").Asker = eve
+	b.caller = eve
+	b.submit("a").Caller = eve
 	due := b.now - 1
-	b.asker = eve
-	b.joins("a", "k", 2, &events.Joined{Terms: b.terms(2)}).Asker = eve
-	b.joins("a", "", 2).Asker = ada
+	b.caller = eve
+	b.joins("a", "k", 2, &events.Joined{Terms: b.terms(2)}).Caller = eve
+	b.joins("a", "", 2).Caller = ada
 	b.joins("a", "l", 0, &events.Joined{Terms: b.terms(0)})
 	o := b.tell(history.Get, "a", "")
 	o.Terms, o.Substatus, o.Since, o.Looked = textOf(b.terms(0)), "ready", due, b.now
@@ -59,10 +59,10 @@ func TestAll_KnowsTheSettingsOfEveryMoment(t *testing.T) {
 	b.pauses("work")
 	work := history.PausedBehavior{Behavior: "work", By: "ada", Since: b.now}
 	b.reads(work)
-	b.asker = eve
+	b.caller = eve
 	b.set(events.Settings.Shard(shards), &events.Paused{Behavior: "sleep", Reason: "a deployment"})
 	sleep := history.PausedBehavior{Behavior: "sleep", Reason: "a deployment", By: "eve", Since: b.now}
-	b.run.Operations[len(b.run.Operations)-1].Asker = eve
+	b.run.Operations[len(b.run.Operations)-1].Caller = eve
 	b.reads(sleep, work)
 	b.op(history.Operation{Verb: history.Pause, Task: string(events.Settings), Behavior: "work", Reason: "it is paused"}, nil)
 	b.unpause("work")
@@ -107,22 +107,22 @@ func shown(change func(o *history.Operation)) func(b *builder) {
 
 var callers = []planted{
 	{"an event names another caller", "7 acknowledged", func(b *builder) {
-		b.asker = eve
-		b.submit("a").Asker = ada
+		b.caller = eve
+		b.submit("a").Caller = ada
 		b.start("a", "n-1")
 		b.succeed("a")
 	}, nil},
-	{"an event names no caller", "7 acknowledged", aTask, func(r *history.Run) { r.Operations[0].Asker = eve }},
+	{"an event names no caller", "7 acknowledged", aTask, func(r *history.Run) { r.Operations[0].Caller = eve }},
 	{"an attempt names a caller", "7 acknowledged", func(b *builder) {
 		b.submit("a")
-		b.asker = eve
+		b.caller = eve
 		b.start("a", "n-1")
 		b.succeed("a")
 	}, nil},
 	{"a delete is told of another caller", "7 acknowledged", func(b *builder) {
 		b.done("a")
-		b.op(history.Operation{Verb: history.Delete, Task: "a", Answer: history.Unknown, Asker: ada}, nil)
-		b.command(history.Delete, "a", &events.Deleted{}).Asker = eve
+		b.op(history.Operation{Verb: history.Delete, Task: "a", Answer: history.Unknown, Caller: ada}, nil)
+		b.command(history.Delete, "a", &events.Deleted{}).Caller = eve
 	}, nil},
 	{"what breaks a limit is acknowledged", "7 acknowledged", aTask, func(r *history.Run) { r.Operations[0].Forbidden = "priority" }},
 	{"joined from nowhere", "7 acknowledged", func(b *builder) {
@@ -164,7 +164,7 @@ var terms = []planted{
 var settings = []planted{
 	{"a pause from nowhere", "7 acknowledged", func(b *builder) { b.pauses("work") }, func(r *history.Run) { r.Operations = nil }},
 	{"a pause for another reason", "7 acknowledged", func(b *builder) { b.pauses("work") }, func(r *history.Run) { r.Operations[0].Reason = "another" }},
-	{"a pause of another caller", "7 acknowledged", func(b *builder) { b.pauses("work") }, func(r *history.Run) { r.Operations[0].Asker = eve }},
+	{"a pause of another caller", "7 acknowledged", func(b *builder) { b.pauses("work") }, func(r *history.Run) { r.Operations[0].Caller = eve }},
 	{"settings that never were", "3 served", func(b *builder) {
 		b.pauses("work")
 		b.reads(history.PausedBehavior{Behavior: "work", By: "eve", Since: b.now})

@@ -113,14 +113,14 @@ type Operation struct {
 	Outcome string
 	Error   string // for people
 
-	Asker        events.Asker // who asked, as the events that follow from it name it; the zero value = not known
-	Forbidden    string       // the limit that it breaks, so that it must be refused; "" = none
-	OtherRequest bool         // of Submit: it was refused because its request key stands for another request
-	Terms        string       // of Submit: those that it brings, as TermsOf writes them; of Get: those of the task. "" = not known
-	Behavior     string       // of Pause and Unpause; of List: of the tasks that it asks for, "" = of any
-	Reason       string       // of Pause and SetSchedule
-	Paused       string       // of Settings: what is paused, as PausedText writes it
-	Listed       []Life       // of List: in its order
+	Caller       events.Caller // who asked, as the events that follow from it name it; the zero value = not known
+	Forbidden    string        // the limit that it breaks, so that it must be refused; "" = none
+	OtherRequest bool          // of Submit: it was refused because its request key stands for another request
+	Terms        string        // of Submit: those that it brings, as TermsOf writes them; of Get: those of the task. "" = not known
+	Behavior     string        // of Pause and Unpause; of List: of the tasks that it asks for, "" = of any
+	Reason       string        // of Pause and SetSchedule
+	Paused       string        // of Settings: what is paused, as PausedText writes it
+	Listed       []Life        // of List: in its order
 
 	Schedule *ScheduleCall `json:",omitempty"` // of a verb of schedules; nil for every other one
 }

@@ -37,7 +37,7 @@ func sample() *history.Run {
 				Error:   "x",
 				Terms:   "priority 1",
 			},
-			{Verb: history.Submit, Asker: events.Asker{Principal: "ada", RequestID: "r", Traceparent: "00-1"}, Forbidden: "priority", OtherRequest: true},
+			{Verb: history.Submit, Caller: events.Caller{Principal: "ada", RequestID: "r", Traceparent: "00-1"}, Forbidden: "priority", OtherRequest: true},
 			{Verb: history.SetSchedule, Task: "nightly/schedule:", Schedule: &history.ScheduleCall{
 				Plan:    &events.SchedulePlan{Cron: "@hourly", Zone: "UTC", Overlap: events.OverlapAllow, Policy: events.Policy{MaxAttempts: 2}},
 				Params:  "1",

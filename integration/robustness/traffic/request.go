@@ -57,7 +57,7 @@ func (r Request) ofSettings() bool {
 // Do makes the request for the caller of its record, and records what came of it. A Submit and a RunSchedule return their
 // futures.
 func (r Request) Do(ctx context.Context, c *engine.Client, op *history.Operation, begin int64) (f *engine.Future) {
-	ctx = engine.WithAsker(ctx, events.Asker{Principal: r.By, RequestID: op.Asker.RequestID, Traceparent: op.Asker.Traceparent})
+	ctx = engine.WithCaller(ctx, events.Caller{Principal: r.By, RequestID: op.Caller.RequestID, Traceparent: op.Caller.Traceparent})
 	id := events.TaskID(r.Task)
 	var err error
 	if r.Verb.OfSchedule() {
@@ -105,9 +105,9 @@ func (r Request) behavior() string {
 // Ask records who asks, with a client of the principal, and under which request key; no other operation has the key.
 // The trace has it, too.
 func (r Request) Ask(op *history.Operation, principal, key string) {
-	op.Asker.Principal = cmp.Or(r.By, principal)
+	op.Caller.Principal = cmp.Or(r.By, principal)
 	if r.Traced {
-		op.Asker.RequestID, op.Asker.Traceparent = key, "00-"+key+"-01"
+		op.Caller.RequestID, op.Caller.Traceparent = key, "00-"+key+"-01"
 	}
 	switch {
 	case r.Verb == history.RunSchedule:
@@ -116,7 +116,7 @@ func (r Request) Ask(op *history.Operation, principal, key string) {
 		op.Request = key
 	case r.Verb == history.Submit && r.Task == "":
 		op.Request = cmp.Or(r.Key, key)
-		op.By = op.Asker.Principal + " " + r.behavior()
+		op.By = op.Caller.Principal + " " + r.behavior()
 		op.Body = fmt.Sprintf("%d ms, %d failures, %d repetitions, after %s, priority %d", r.Params.Millis, r.Params.Fails, r.Params.Repeats, r.Delay, r.Priority)
 	}
 }

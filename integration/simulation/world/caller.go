@@ -37,8 +37,8 @@ func (w *world) caller() *caller {
 	return &caller{w, w.record.Caller(), pick(w.dice, "", "", "", "ada", "bob"), w.dice.chance(0.4)}
 }
 
-// asker returns the asker of a call, as the process passes it on and as events name it.
-func (c *caller) asker(p *process) (told, named events.Asker) {
+// caller returns the caller of a call, as the process passes it on and as events name it.
+func (c *caller) caller(p *process) (told, named events.Caller) {
 	told.Principal = c.principal
 	if c.traced {
 		n := c.world.record.Trace()
@@ -53,10 +53,10 @@ func (c *caller) asker(p *process) (told, named events.Asker) {
 func (c *caller) do(p *process, op history.Operation, patience time.Duration, ask func(context.Context, *history.Operation) error) history.Operation {
 	ctx, cancel := context.WithTimeout(c.world.patient, patience)
 	defer cancel()
-	var told events.Asker
-	told, op.Asker = c.asker(p)
+	var told events.Caller
+	told, op.Caller = c.caller(p)
 	op.Client, op.Call = c.number, c.world.record.Now()
-	err := ask(engine.WithAsker(ctx, told), &op)
+	err := ask(engine.WithCaller(ctx, told), &op)
 	return c.told(p, op, err)
 }
 
@@ -149,7 +149,7 @@ func (c *caller) submitMany(p *process, orders []order, key, by string) {
 	ctx, cancel := context.WithTimeout(c.world.patient, c.patience())
 	defer cancel()
 	c.principal = by
-	told, named := c.asker(p)
+	told, named := c.caller(p)
 	ops, all := make([]history.Operation, len(orders)), make([]task.Request, len(orders))
 	for i, o := range orders { // they are not padded: so many would fill the store while journals are not trimmed
 		params, err := json.Marshal(o.job)
@@ -159,12 +159,12 @@ func (c *caller) submitMany(p *process, orders []order, key, by string) {
 		b := p.behavior(o.behavior)
 		all[i] = task.Request{Behavior: b, Params: params, SubmitOptions: task.SubmitOptions{ID: o.id, Delay: o.delay}}
 		ops[i] = history.Operation{Verb: history.Submit, Task: string(o.id), Options: history.Options{Delay: int64(o.delay)}, RunsAgain: b.Policy().Existing == events.RunAgain, Request: key,
-			Terms: traffic.Terms(b.Policy(), 0), Asker: named, Call: c.world.record.Now()}
+			Terms: traffic.Terms(b.Policy(), 0), Caller: named, Call: c.world.record.Now()}
 		if o.id == "" && key != "" {
 			ops[i].By, ops[i].Body = fmt.Sprint(named.Principal, " ", o.behavior, ", number ", i), fmt.Sprintf("%s after %s", params, o.delay)
 		}
 	}
-	for i, r := range p.client.SubmitMany(engine.WithAsker(ctx, told), all, task.ManyOptions{RequestKey: key}) {
+	for i, r := range p.client.SubmitMany(engine.WithCaller(ctx, told), all, task.ManyOptions{RequestKey: key}) {
 		one := caller{world: c.world, number: c.world.record.Caller()}
 		op := ops[i]
 		op.Client, op.Task, op.Joined, op.Repeated = one.number, string(r.ID()), r.Joined(), r.Repeated()

@@ -38,7 +38,7 @@ func TestMayStay_KnowsWhoseMailItIs(t *testing.T) {
 		"mail of somebody else":           {"mailbox/1/here/2", []byte{1}, 11, false},
 		"answer that came late":           {"answer/gone/1/2", []byte{1}, 11, true},
 		"empty slot":                      {"mailbox/1/here/2", slot(), 1, true},
-		"a plan":                          {"answer/asker/4/2", []byte{1}, 11, true},
+		"a plan":                          {"answer/caller/4/2", []byte{1}, 11, true},
 		"mail of nobody":                  {"mailbox/1//2", []byte{1}, 11, false},
 		"what nobody knows":               {"strange", nil, 11, false},
 	} {
@@ -48,7 +48,7 @@ func TestMayStay_KnowsWhoseMailItIs(t *testing.T) {
 		}
 	}
 	w.swept = map[string]int64{"gone": 10}
-	if w.mayStay(&modeletcd.Change{Key: cluster + "/answer/asker/4/2", Value: []byte{1}, ModRevision: 11}) {
+	if w.mayStay(&modeletcd.Change{Key: cluster + "/answer/caller/4/2", Value: []byte{1}, ModRevision: 11}) {
 		t.Error("a plan may stay although everybody could remove his mail")
 	}
 }

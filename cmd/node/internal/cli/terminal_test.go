@@ -36,7 +36,7 @@ func exportOf(t *testing.T, principal string, body events.Body) (file string) {
 	t.Helper()
 	var b events.Builder
 	b.Reset(events.Entry{Shard: 1, Number: 1, Owner: "a", Time: 1})
-	b.Add(events.Event{Seq: 1, Origin: b.AddOrigin(events.Origin{Sender: "c", Number: 1, Asker: events.Asker{Principal: principal}}), Body: body})
+	b.Add(events.Event{Seq: 1, Origin: b.AddOrigin(events.Origin{Sender: "c", Number: 1, Caller: events.Caller{Principal: principal}}), Body: body})
 	data, err := b.Seal()
 	if err != nil {
 		t.Fatal(err)

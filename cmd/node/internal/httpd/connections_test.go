@@ -18,23 +18,23 @@ import (
 	"taskledger/internal/advertised"
 )
 
-// asker is a connection on which requests are asked one after the other.
-type asker struct {
+// caller is a connection on which requests are asked one after the other.
+type caller struct {
 	net.Conn
 	answers *bufio.Reader
 }
 
-func dial(t *testing.T, network, address string) *asker {
+func dial(t *testing.T, network, address string) *caller {
 	t.Helper()
 	c, err := net.Dial(network, address)
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = c.Close() })
-	return &asker{c, bufio.NewReader(c)}
+	return &caller{c, bufio.NewReader(c)}
 }
 
-func (a *asker) ask(t *testing.T, path, token string) {
+func (a *caller) ask(t *testing.T, path, token string) {
 	t.Helper()
 	if _, err := fmt.Fprintf(a, "GET %s HTTP/1.1\r\nHost: localhost\r\nAuthorization: Bearer %s\r\n\r\n", path, token); err != nil {
 		t.Fatal(err)
@@ -42,7 +42,7 @@ func (a *asker) ask(t *testing.T, path, token string) {
 }
 
 // answered reads an answer, which has to be there within a time.
-func (a *asker) answered(within time.Duration) error {
+func (a *caller) answered(within time.Duration) error {
 	if err := a.SetReadDeadline(time.Now().Add(within)); err != nil {
 		return err
 	}

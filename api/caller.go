@@ -7,13 +7,13 @@ import (
 	"taskledger/events"
 )
 
-// asker describes the caller for the events of a request. What a caller says of its request is cut to what an event
-// takes.
-func (c *Call) asker() events.Asker {
+// eventCaller describes the caller for the events of a request. What a caller says of its request is cut to what an
+// event takes.
+func (c *Call) eventCaller() events.Caller {
 	if c.by == nil {
-		return events.Asker{}
+		return events.Caller{}
 	}
-	return events.Asker{
+	return events.Caller{
 		Principal:   c.by.Name,
 		RequestID:   c.requestID(),
 		Traceparent: traceparent(c.r.Header.Get("traceparent")),
@@ -35,7 +35,7 @@ func (c *Call) requestID() string {
 
 // traceparent returns the trace context of the caller, if an event takes it.
 func traceparent(text string) string {
-	if (&events.Asker{Traceparent: text}).Validate() != nil {
+	if (&events.Caller{Traceparent: text}).Validate() != nil {
 		return ""
 	}
 	return text

@@ -227,7 +227,7 @@ func onlyToken(text string) *token.Token {
 	if text != secret {
 		return nil
 	}
-	return &token.Token{Name: "asker", Role: token.Submitter}
+	return &token.Token{Name: "caller", Role: token.Submitter}
 }
 
 // serveAPI serves an API, and runs what stands beside it, until the measurement ends.

@@ -7,16 +7,16 @@ import (
 	"taskledger/internal/wire"
 )
 
-// Asker is the caller behind a command, as the service that passes the command on knows it. The zero value is none:
-// the client or node that sent the command asked itself.
-type Asker struct {
+// Caller identifies who asked a service for a command, as the service that passes the command on knows it. The zero
+// value is none: the client or node that sent the command asked itself.
+type Caller struct {
 	Principal   string // who asked; "" = the principal of the client or node that sent the command
 	RequestID   string // names the request in the caller's logs; it is no request key
 	Traceparent string // of W3C Trace Context
 }
 
 // Validate returns an error that names the field which is too long, or no UTF-8.
-func (a *Asker) Validate() error {
+func (a *Caller) Validate() error {
 	for _, f := range [...]struct{ name, text string }{{"principal", a.Principal}, {"request id", a.RequestID}, {"traceparent", a.Traceparent}} {
 		if len(f.text) > MaxNameBytes || !utf8.ValidString(f.text) {
 			return fmt.Errorf("%s of %d bytes, want UTF-8 of %d bytes at most", f.name, len(f.text), MaxNameBytes)
@@ -25,11 +25,11 @@ func (a *Asker) Validate() error {
 	return nil
 }
 
-// Bytes is an upper bound of what the asker takes encoded.
-func (a *Asker) Bytes() int { return len(a.Principal) + len(a.RequestID) + len(a.Traceparent) + 16 }
+// Bytes is an upper bound of what the caller takes encoded.
+func (a *Caller) Bytes() int { return len(a.Principal) + len(a.RequestID) + len(a.Traceparent) + 16 }
 
 // Encode writes the array [principal, request id, traceparent].
-func (a *Asker) Encode(w *wire.Writer) {
+func (a *Caller) Encode(w *wire.Writer) {
 	w.Array(3)
 	w.Text(a.Principal)
 	w.Text(a.RequestID)
@@ -37,7 +37,7 @@ func (a *Asker) Encode(w *wire.Writer) {
 }
 
 // Decode reads what Encode wrote; whether an event can hold it is for Validate to say.
-func (a *Asker) Decode(r *wire.Reader) {
+func (a *Caller) Decode(r *wire.Reader) {
 	r.ArrayOf(3)
 	a.Principal, a.RequestID, a.Traceparent = r.Text(), r.Text(), r.Text()
 }

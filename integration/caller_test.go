@@ -16,8 +16,8 @@ import (
 
 // asked holds the kind of an operator's request, and its caller.
 type asked struct {
-	kind  events.Kind
-	asker events.Asker
+	kind   events.Kind
+	caller events.Caller
 }
 
 // readExport verifies an export and returns, from the text of the file alone, which events that are for callers it shows.
@@ -49,8 +49,8 @@ func readExport(t *testing.T, export string) (all []asked) {
 		}
 		ok(t, err)
 		for i := range e.Events {
-			if ev := &e.Events[i]; ev.Asker.RequestID != "" {
-				all = append(all, asked{ev.Kind(), ev.Asker})
+			if ev := &e.Events[i]; ev.Caller.RequestID != "" {
+				all = append(all, asked{ev.Kind(), ev.Caller})
 			}
 		}
 	}
@@ -58,7 +58,7 @@ func readExport(t *testing.T, export string) (all []asked) {
 }
 
 // Whoever a service acts for stands in every event that follows, whatever the command, and in an export that is checked without the cluster.
-func TestAsker_OfEveryCommandStandsInTheHistory(t *testing.T) {
+func TestCaller_OfEveryCommandStandsInTheHistory(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 		n := c.StartNode("a", nil, w.on("a"))
@@ -66,9 +66,9 @@ func TestAsker_OfEveryCommandStandsInTheHistory(t *testing.T) {
 		w.submitWith(t, n, "x", inAnHour())
 		var ofTask, ofSettings []asked
 		as := func(list *[]asked, kind events.Kind, who string) context.Context {
-			asker := events.Asker{Principal: who, RequestID: "r-" + who, Traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
-			*list = append(*list, asked{kind, asker})
-			return engine.WithAsker(within(t, soon), asker)
+			caller := events.Caller{Principal: who, RequestID: "r-" + who, Traceparent: "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"}
+			*list = append(*list, asked{kind, caller})
+			return engine.WithCaller(within(t, soon), caller)
 		}
 		final := func() {
 			t.Helper()
@@ -94,8 +94,8 @@ func TestAsker_OfEveryCommandStandsInTheHistory(t *testing.T) {
 		var told []asked
 		for ev, err := range client.Ledger().History(within(t, soon), "x") {
 			ok(t, err)
-			if ev.Asker.RequestID != "" {
-				told = append(told, asked{ev.Kind(), ev.Asker})
+			if ev.Caller.RequestID != "" {
+				told = append(told, asked{ev.Kind(), ev.Caller})
 			}
 		}
 		if !slices.Equal(told, ofTask) {
@@ -124,15 +124,15 @@ func TestAsker_OfEveryCommandStandsInTheHistory(t *testing.T) {
 	})
 }
 
-// An asker that no event can hold is refused by name, and nothing is sent.
-func TestAsker_ThatIsTooLongIsRefused(t *testing.T) {
+// An caller that no event can hold is refused by name, and nothing is sent.
+func TestCaller_ThatIsTooLongIsRefused(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})
 	w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})
 	n := c.StartNode("a", nil, w.on("a"))
 	w.submitWith(t, n, "x", inAnHour())
-	err := n.Operations().Suspend(engine.WithAsker(within(t, soon), events.Asker{RequestID: strings.Repeat("x", events.MaxNameBytes+1)}), "x", "")
-	if err == nil || !strings.Contains(err.Error(), "asker") || !strings.Contains(err.Error(), "256") {
+	err := n.Operations().Suspend(engine.WithCaller(within(t, soon), events.Caller{RequestID: strings.Repeat("x", events.MaxNameBytes+1)}), "x", "")
+	if err == nil || !strings.Contains(err.Error(), "caller") || !strings.Contains(err.Error(), "256") {
 		t.Errorf("a request id of 257 bytes: %v, want an error that names the field and the limit", err)
 	}
 	if task, err := n.Get(within(t, soon), "x"); err != nil || task.Suspended {
