@@ -24,8 +24,8 @@ const (
 	pageTasks = 1000
 	// maxProblems bounds the tasks that a report names because they could not be changed.
 	maxProblems = 10
-	// patience bounds the wait for the answer for a task.
-	patience = 30 * time.Second
+	// timeout bounds the wait for the answer for a task.
+	timeout = 30 * time.Second
 	// roomWithin bounds how long tasks of a page that are refused for lack of room are tried again.
 	roomWithin = 10 * time.Second
 	// cancelTries bounds the attempts to cancel a task as it was seen last, when it has another event each time.
@@ -194,7 +194,7 @@ func (r *run) change(ctx context.Context, tasks []task.Task) error {
 	for range min(abreast, len(tasks)) {
 		workers.Go(func() {
 			for seen := range next {
-				r.note(seen.ID, r.patiently(ctx, seen, until))
+				r.note(seen.ID, r.operate(ctx, seen, until))
 			}
 		})
 	}
@@ -234,9 +234,9 @@ func (r *run) cancels(t *task.Task) bool {
 	return r.to == task.Cancel && !r.at.since(t.ID, t.Details.Life) && !t.Final() && !t.Cancelled
 }
 
-// patiently does the operation with a task, and again as long as there is no room for it.
-func (r *run) patiently(ctx context.Context, seen *task.Task, until time.Time) error {
-	ctx, stop := context.WithTimeout(ctx, patience)
+// operate does the operation with a task, and again as long as there is no room for it.
+func (r *run) operate(ctx context.Context, seen *task.Task, until time.Time) error {
+	ctx, stop := context.WithTimeout(ctx, timeout)
 	defer stop()
 	for {
 		err := r.once(ctx, seen)

@@ -21,8 +21,8 @@ import (
 	"taskledger/store"
 )
 
-// patience bounds everything that is only slow.
-const patience = 2 * time.Minute
+// timeout bounds everything that is only slow.
+const timeout = 2 * time.Minute
 
 // engineTTL is the shortest that nodes accept.
 const engineTTL = 3 * time.Second
@@ -52,7 +52,7 @@ func connected(t *testing.T, bus store.Bus) <-chan bool {
 
 func await(t *testing.T, told <-chan bool, want bool) {
 	t.Helper()
-	late := time.After(patience)
+	late := time.After(timeout)
 	for {
 		select {
 		case is := <-told:

@@ -70,7 +70,7 @@ func TestOpen_PrivateLooksAgainOnceItIsConnected(t *testing.T) {
 		if err != nil {
 			t.Error(err)
 		}
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Error("nobody reads what was advertised")
 	}
 }

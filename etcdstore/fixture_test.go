@@ -17,8 +17,8 @@ import (
 
 const cluster = "test"
 
-// patience bounds what must come true sooner or later, on a slow and busy machine. It is used up only by a failure.
-const patience = 2 * time.Minute
+// timeout bounds what must come true sooner or later, on a slow and busy machine. It is used up only by a failure.
+const timeout = 2 * time.Minute
 
 // fixture is a cluster with one store behind faults and one that works.
 type fixture struct {
@@ -34,7 +34,7 @@ type fixture struct {
 func newFixture(t *testing.T) *fixture {
 	t.Helper()
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	t.Cleanup(cancel)
 	endpoint, raw := testcluster.StartEtcd(t)
 	return fixtureOn(t, ctx, endpoint, raw)
@@ -62,7 +62,7 @@ func dial(t *testing.T, endpoint string) *clientv3.Client {
 func openStore(t *testing.T, cfg etcdstore.Config) *etcdstore.Store {
 	t.Helper()
 	if cfg.RequestTimeout == 0 { // a machine that is busy otherwise answers late
-		cfg.RequestTimeout = patience
+		cfg.RequestTimeout = timeout
 	}
 	s, err := etcdstore.Open(t.Context(), cfg)
 	if err != nil {

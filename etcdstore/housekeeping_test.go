@@ -24,7 +24,7 @@ const smallQuota = 16 << 20
 func newSmallFixture(t *testing.T) *fixture {
 	t.Helper()
 	t.Parallel()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	t.Cleanup(cancel)
 	endpoint, raw := testcluster.StartSmallEtcd(t, smallQuota)
 	f := fixtureOn(t, ctx, endpoint, raw)

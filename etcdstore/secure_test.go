@@ -97,7 +97,7 @@ func TestOpen_SaysAtOnceWhatIsWrongWithPasswordAndCertificates(t *testing.T) {
 			if c.cfg.Cluster == "" {
 				c.cfg.Cluster = cluster
 			}
-			c.cfg.RequestTimeout = patience
+			c.cfg.RequestTimeout = timeout
 			_, err := etcdstore.Open(t.Context(), c.cfg)
 			wantError(t, err, c.want)
 			if !errors.Is(err, c.is) || errors.Is(err, context.DeadlineExceeded) {
@@ -153,7 +153,7 @@ func TestFollow_WatchesAgainWhenEtcdHasForgottenTheLogIn(t *testing.T) {
 	t.Parallel()
 	ca := testcluster.NewAuthority(t)
 	e := startSecure(t, ca, testcluster.Security{})
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	broken := make(brokenWatches, 100)
 	s := openStore(t, etcdstore.Config{Cluster: cluster, Endpoints: []string{e.Endpoint}, TLS: ca.Client(), Username: user, Password: password,

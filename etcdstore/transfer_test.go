@@ -23,7 +23,7 @@ func TestReceiver_KeepsTheContract(t *testing.T) {
 		cfg := etcdstore.Config{
 			Client:         client,
 			Cluster:        fmt.Sprint("c", clusters.Add(1)),
-			RequestTimeout: patience,
+			RequestTimeout: timeout,
 		}
 		return storetest.ReceiverFixture{
 			Receive: func(ctx context.Context, c store.Cluster) (store.Receiver, error) {
@@ -52,7 +52,7 @@ func TestStore_ThatWasCopiedKeepsTheContract(t *testing.T) {
 	_, client := testcluster.StartEtcd(t)
 	var clusters atomic.Int32
 	storetest.Run(t, func(t *testing.T) storetest.Fixture {
-		cfg := etcdstore.Config{Client: client, Cluster: fmt.Sprint("c", clusters.Add(1)), RequestTimeout: patience}
+		cfg := etcdstore.Config{Client: client, Cluster: fmt.Sprint("c", clusters.Add(1)), RequestTimeout: timeout}
 		r, err := etcdstore.Receive(t.Context(), cfg, copied, "a test")
 		if err == nil {
 			err = r.Begin(t.Context())
@@ -74,7 +74,7 @@ func TestStore_ThatWasCopiedKeepsTheContract(t *testing.T) {
 func TestReceiver_EndsWhereEtcdIsFull(t *testing.T) {
 	t.Parallel()
 	_, client := testcluster.StartSmallEtcd(t, 4<<20)
-	cfg := etcdstore.Config{Client: client, RequestTimeout: patience}
+	cfg := etcdstore.Config{Client: client, RequestTimeout: timeout}
 	r, err := etcdstore.Receive(t.Context(), cfg, copied, "a test")
 	if err == nil {
 		err = r.Begin(t.Context())

@@ -116,7 +116,7 @@ func TestMembers_UnreadableKeysAreShownAsFarAsPossible(t *testing.T) {
 func TestStore_SurvivesLostConnections(t *testing.T) {
 	t.Parallel()
 	endpoint, raw := testcluster.StartEtcd(t)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	link := testcluster.NewLink(t)
 	link.Lead(endpoint)

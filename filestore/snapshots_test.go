@@ -87,7 +87,7 @@ func TestPutPart_KeepsNoPartsOfASnapshotThatWasGivenUp(t *testing.T) {
 }
 
 func TestPublish_LeavesItsShardToBeWrittenMeanwhile(t *testing.T) {
-	const patience = 30 * time.Second
+	const timeout = 30 * time.Second
 	j := new(atSnapshots)
 	s := open(t, j)
 	w := own(t, s, 0)
@@ -102,7 +102,7 @@ func TestPublish_LeavesItsShardToBeWrittenMeanwhile(t *testing.T) {
 		select {
 		case <-ended:
 			return nil
-		case <-time.After(patience):
+		case <-time.After(timeout):
 			return errors.New("no entry can be written while a snapshot is")
 		}
 	}

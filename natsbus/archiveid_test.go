@@ -184,7 +184,7 @@ func (a *asked) since() (looks, names int) {
 		var err error
 		*n, _, err = sub.Pending()
 		for i := 0; i < *n && err == nil; i++ {
-			_, err = sub.NextMsg(patience)
+			_, err = sub.NextMsg(timeout)
 		}
 		if err != nil {
 			a.t.Fatal(err)

@@ -25,8 +25,8 @@ func TestMain(m *testing.M) {
 	goleak.VerifyTestMain(m)
 }
 
-// patience bounds every wait of a test, on a slow and busy machine; it is used up only by a failure.
-const patience = 2 * time.Minute
+// timeout bounds every wait of a test, on a slow and busy machine; it is used up only by a failure.
+const timeout = 2 * time.Minute
 
 func open(t *testing.T, cfg natsbus.Config) *natsbus.Bus {
 	t.Helper()
@@ -62,7 +62,7 @@ func states(t *testing.T, bus *natsbus.Bus) <-chan bool {
 // await receives until it gets want.
 func await[T comparable](t *testing.T, from <-chan T, want T) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(timeout)
 	for {
 		select {
 		case got := <-from:
@@ -70,7 +70,7 @@ func await[T comparable](t *testing.T, from <-chan T, want T) {
 				return
 			}
 		case <-deadline:
-			t.Fatalf("no %v within %s", want, patience)
+			t.Fatalf("no %v within %s", want, timeout)
 		}
 	}
 }
@@ -80,8 +80,8 @@ func receive[T any](t *testing.T, from <-chan T) T {
 	select {
 	case got := <-from:
 		return got
-	case <-time.After(patience):
-		t.Fatalf("nothing received within %s", patience)
+	case <-time.After(timeout):
+		t.Fatalf("nothing received within %s", timeout)
 		panic("unreachable")
 	}
 }
@@ -297,7 +297,7 @@ func TestPublish_CompletedIsPlainForAnyClient(t *testing.T) {
 	inside := subscribe(t, bus, "completed.>", "")
 	const event = `{"specversion":"1.0"}`
 	publish(t, bus, "completed.purge.FAILURE", "", []byte(event))
-	m, err := sub.NextMsg(patience)
+	m, err := sub.NextMsg(timeout)
 	if err != nil || string(m.Data) != event {
 		t.Errorf("an outside client received %v, %v", m, err)
 	}
@@ -424,7 +424,7 @@ func TestSubscribe_SilentServerHoldsUpNobody(t *testing.T) {
 	end()
 	close(speaks)
 	far.Close()
-	other, deadline := openUp(t, s), time.After(patience)
+	other, deadline := openUp(t, s), time.After(timeout)
 	for heard := false; !heard; { // whenever messages may have been missed that is told
 		select {
 		case up := <-told:

@@ -17,8 +17,8 @@ const (
 	// it.
 	pendingMessages = 64 << 10
 	pendingBytes    = 64 << 20
-	// subscribePatience bounds how long Subscribe waits for the client, which holds its lock while it connects.
-	subscribePatience = 50 * time.Millisecond
+	// subscribeTimeout bounds how long Subscribe waits for the client, which holds its lock while it connects.
+	subscribeTimeout = 50 * time.Millisecond
 )
 
 // Subscribe implements store.Bus. subject may hold the wildcards * and, at the end, >; Message.Subject is the one
@@ -48,7 +48,7 @@ func (b *Bus) Subscribe(ctx context.Context, subject, queue string, h func(store
 			}
 		}
 	}()
-	timer := time.NewTimer(subscribePatience)
+	timer := time.NewTimer(subscribeTimeout)
 	defer timer.Stop()
 	select {
 	case err := <-made:

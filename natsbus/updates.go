@@ -141,9 +141,9 @@ func (u *Updates) step(ctx context.Context, began time.Time) error {
 		return u.over(ctx, began)
 	case u.has.failing.IsZero():
 		u.has.failing = time.Now()
-	case time.Since(u.has.failing) > u.cfg.Patience:
+	case time.Since(u.has.failing) > u.cfg.Timeout:
 		u.has.failing = time.Time{}
-		return u.wrap(fmt.Errorf("%w for %s: %w", feed.ErrAway, u.cfg.Patience, err))
+		return u.wrap(fmt.Errorf("%w for %s: %w", feed.ErrAway, u.cfg.Timeout, err))
 	}
 	u.pause(ctx, retryPause)
 	return nil

@@ -96,7 +96,7 @@ func (u *updates) info() *jetstream.ConsumerInfo {
 // next returns the next message, which has to come.
 func (u *updates) next(s *natsbus.Updates) feed.Message {
 	u.t.Helper()
-	ctx, cancel := context.WithTimeout(u.t.Context(), patience)
+	ctx, cancel := context.WithTimeout(u.t.Context(), timeout)
 	defer cancel()
 	m, err := s.Next(ctx)
 	if err != nil {
@@ -297,7 +297,7 @@ func TestUpdates_SayThatAnotherProgramReadsAndKeepTheOrder(t *testing.T) {
 		t.Fatal(err)
 	}
 	u.publish(2)
-	took, err := other.Fetch(2, jetstream.FetchMaxWait(patience))
+	took, err := other.Fetch(2, jetstream.FetchMaxWait(timeout))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -357,10 +357,10 @@ func TestUpdates_AskLittleWhileNothingComes(t *testing.T) {
 	}
 }
 
-func TestUpdates_SayThatNATSIsAwayOnceTheirPatienceEnds(t *testing.T) {
+func TestUpdates_SayThatNATSIsAwayOnceTheirTimeoutEnds(t *testing.T) {
 	t.Parallel()
 	u := newUpdates(t)
-	u.cfg.Patience = time.Second
+	u.cfg.Timeout = time.Second
 	u.publish(1)
 	s, _ := u.open()
 	u.wantNext(s, 1)
@@ -455,7 +455,7 @@ func TestNewUpdates_NamesTheFieldThatIsWrong(t *testing.T) {
 		"max ack pending": func(c *natsbus.UpdatesConfig) { c.MaxAckPending = natsbus.MaxMaxAckPending + 1 },
 		"batch":           func(c *natsbus.UpdatesConfig) { c.Batch = natsbus.MaxUpdatesBatch + 1 },
 		"bytes":           func(c *natsbus.UpdatesConfig) { c.MaxBytes = -1 },
-		"patience":        func(c *natsbus.UpdatesConfig) { c.Patience = time.Millisecond },
+		"timeout":         func(c *natsbus.UpdatesConfig) { c.Timeout = time.Millisecond },
 	} {
 		cfg := good
 		change(&cfg)

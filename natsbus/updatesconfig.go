@@ -18,7 +18,7 @@ const (
 	DefaultAckWait       = 30 * time.Second
 	DefaultMaxAckPending = 1_010
 	DefaultUpdatesBatch  = 10
-	DefaultPatience      = 2 * time.Minute
+	DefaultTimeout       = 2 * time.Minute
 	MinAckWait           = 100 * time.Millisecond
 	MaxMaxAckPending     = 8_000
 	MaxUpdatesBatch      = 1_000
@@ -53,9 +53,9 @@ type UpdatesConfig struct {
 	// MaxBytes limits the data and the headers of a message, 1 or more. With a larger one Next returns feed.ErrTooLarge.
 	// Default feed.MaxMessageBytes.
 	MaxBytes int
-	// Patience is the time after which Next returns feed.ErrAway if NATS does not answer, 1 s or more. Default
-	// DefaultPatience.
-	Patience time.Duration
+	// Timeout is the time after which Next returns feed.ErrAway if NATS does not answer, 1 s or more. Default
+	// DefaultTimeout.
+	Timeout time.Duration
 	// Log takes what is worth telling. Default: nothing is logged.
 	Log *slog.Logger
 }
@@ -66,7 +66,7 @@ func (c UpdatesConfig) complete() (UpdatesConfig, error) {
 	c.MaxAckPending = cmp.Or(c.MaxAckPending, DefaultMaxAckPending)
 	c.Batch = cmp.Or(c.Batch, DefaultUpdatesBatch)
 	c.MaxBytes = cmp.Or(c.MaxBytes, feed.MaxMessageBytes)
-	c.Patience = cmp.Or(c.Patience, DefaultPatience)
+	c.Timeout = cmp.Or(c.Timeout, DefaultTimeout)
 	c.Subjects = slices.Clone(c.Subjects)
 	if c.Log == nil {
 		c.Log = slog.New(slog.DiscardHandler)
@@ -85,8 +85,8 @@ func (c UpdatesConfig) complete() (UpdatesConfig, error) {
 		return c, fmt.Errorf("batch: %d, want 1 to %d", c.Batch, MaxUpdatesBatch)
 	case c.MaxBytes < 1:
 		return c, fmt.Errorf("bytes: %d, want 1 or more", c.MaxBytes)
-	case c.Patience < time.Second:
-		return c, fmt.Errorf("patience: %s, want 1s or more", c.Patience)
+	case c.Timeout < time.Second:
+		return c, fmt.Errorf("timeout: %s, want 1s or more", c.Timeout)
 	}
 	return c, nil
 }

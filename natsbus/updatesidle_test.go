@@ -23,7 +23,7 @@ func (u *updates) settled(s *natsbus.Updates) (place uint64) {
 		switch {
 		case err == nil:
 			return m.Place
-		case !errors.Is(err, context.DeadlineExceeded) || wait > patience:
+		case !errors.Is(err, context.DeadlineExceeded) || wait > timeout:
 			u.t.Fatal(err)
 		case !errors.Is(err, feed.ErrUnsettled):
 			return 0

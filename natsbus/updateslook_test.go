@@ -39,7 +39,7 @@ func TestUpdates_LookForMessagesThatMayBeGoneWithFewRequests(t *testing.T) {
 		}
 		u.wantNext(s, want...)
 		for range removed + 1 {
-			if _, err := u.js.PublishAsync("files.again", nil, jetstream.WithStallWait(patience)); err != nil {
+			if _, err := u.js.PublishAsync("files.again", nil, jetstream.WithStallWait(timeout)); err != nil {
 				t.Fatal(err)
 			}
 		}

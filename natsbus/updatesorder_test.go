@@ -114,7 +114,7 @@ func TestUpdates_KeepTheOrderWhereOpenMessagesHaveLeftTheStream(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	took, err := other.Fetch(1, jetstream.FetchMaxWait(patience))
+	took, err := other.Fetch(1, jetstream.FetchMaxWait(timeout))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -141,7 +141,7 @@ func TestUpdates_ThatCameBehindAReconnectionAccuseNobody(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	took, err := other.Fetch(1, jetstream.FetchMaxWait(patience))
+	took, err := other.Fetch(1, jetstream.FetchMaxWait(timeout))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -216,7 +216,7 @@ func TestUpdates_OfAConsumerWithLimitsOrABeginningThatDoNotFitFail(t *testing.T)
 			t.Fatal(err)
 		}
 		s, _ := u.open()
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		m, err := s.Next(ctx)
 		cancel()
 		if err == nil || !strings.Contains(err.Error(), want) {

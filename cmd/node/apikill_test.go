@@ -103,7 +103,7 @@ func TestAPI_EveryKeyIsOneTaskWhileNodesAreKilled(t *testing.T) {
 		status, _ := call(t, k.http, "GET", k.urls[0]+"/v1/tasks/none", k.token, "")
 		return status != http.StatusUnauthorized
 	})
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*timeout)
 	defer cancel()
 	var ids [clients * each]string
 	g, ctx := errgroup.WithContext(ctx)

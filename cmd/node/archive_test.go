@@ -92,7 +92,7 @@ func load(ctx context.Context, c *engine.Client, prefix string, n int) (acknowle
 // mustLoad is load of which every task succeeds.
 func mustLoad(t *testing.T, dir, prefix string, n int) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*timeout)
 	defer cancel()
 	c, stop := caller(t, dir)
 	defer stop()
@@ -110,7 +110,7 @@ func mustLoadAt(t *testing.T, etcd, nats string) {
 	}
 	c, stop := callerOver(t, link)
 	defer stop()
-	ctx, cancel := context.WithTimeout(t.Context(), 3*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 3*timeout)
 	defer cancel()
 	if _, err := load(ctx, c, "bulk-", bulkTasks); err != nil {
 		t.Fatal(err)
@@ -233,7 +233,7 @@ func TestArchive_NodeKilledWhileItArchivesLosesNothing(t *testing.T) {
 	}
 	c, _ := caller(t, dir)
 	for _, id := range acknowledged {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		if _, err := c.Attach(id).Wait(ctx); err != nil {
 			t.Errorf("acknowledged task %s: %v", id, err)
 		}

@@ -28,7 +28,7 @@ func TestClient_WaitsForANodeThatComesBack(t *testing.T) {
 			!strings.Contains(r.err, "no node runs on ./taskledger-data") || !strings.Contains(r.err, "; --await-node waits for one; ") {
 			t.Errorf("round %d: without --await-node: %+v", round, r)
 		}
-		waiting := command(context.Background(), dir, "get", "before", "--await-node", "--timeout", patience.String())
+		waiting := command(context.Background(), dir, "get", "before", "--await-node", "--timeout", timeout.String())
 		var out, said bytes.Buffer
 		errs, err := waiting.StderrPipe()
 		if err != nil {
@@ -59,8 +59,8 @@ func TestClient_WaitsForNoNodeWhereNoneEverWas(t *testing.T) {
 	write(t, filepath.Join(dir, "a-file"), "")
 	for _, where := range []string{"nowhere", ".", "a-file"} {
 		began := time.Now()
-		r := run(t, dir, "list", "--data", where, "--timeout", patience.String())
-		if r.code == 0 || strings.Count(r.err, "\n") != 1 || time.Since(began) > patience/2 {
+		r := run(t, dir, "list", "--data", where, "--timeout", timeout.String())
+		if r.code == 0 || strings.Count(r.err, "\n") != 1 || time.Since(began) > timeout/2 {
 			t.Errorf("%s: code %d after %s: %q", where, r.code, time.Since(began), r.err)
 		}
 	}
@@ -123,7 +123,7 @@ func TestClient_IsToldThatNoNodeIsAliveUnlessItAwaitsOne(t *testing.T) {
 	if r.code != 4 || strings.Count(r.err, "waiting for a node: no node is alive") != 1 || !strings.Contains(r.err, "serve --etcd "+endpoint) {
 		t.Errorf("wait: %+v", r)
 	}
-	waiting := command(context.Background(), dir, append([]string{"submit", "noop", "--id", "after", "--await-node", "--timeout", patience.String()}, access...)...)
+	waiting := command(context.Background(), dir, append([]string{"submit", "noop", "--id", "after", "--await-node", "--timeout", timeout.String()}, access...)...)
 	var out, said bytes.Buffer
 	waiting.Stdout, waiting.Stderr = &out, &said
 	if err := waiting.Start(); err != nil {

@@ -38,7 +38,7 @@ func asked(t *testing.T, dir, method, path, body string, want int) any {
 		return new(net.Dialer).DialContext(ctx, "unix", at.Socket())
 	}
 	transport := &http.Transport{DialContext: dial, DisableKeepAlives: true}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	req, err := http.NewRequestWithContext(ctx, method, "http://localhost"+path, strings.NewReader(body))
 	if err != nil {
@@ -148,7 +148,7 @@ func TestClient_WhereTheStoreIsInFilesSaysWhatToStart(t *testing.T) {
 	if r.code != 4 || !strings.HasSuffix(r.err, " serve --store files\n") {
 		t.Errorf("code %d: %q", r.code, r.err)
 	}
-	r = run(t, dir, "list", "--timeout", patience.String())
+	r = run(t, dir, "list", "--timeout", timeout.String())
 	if r.code != 4 || strings.Count(r.err, "\n") != 1 || !strings.HasSuffix(r.err, " serve --store files\n") {
 		t.Errorf("code %d: %q", r.code, r.err)
 	}

@@ -65,7 +65,7 @@ func (l listener) answers(t *testing.T, token string) bool {
 	dial := func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return (&net.Dialer{}).DialContext(ctx, l.network, l.address)
 	}
-	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: dial}, Timeout: patience}
+	client := &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: dial}, Timeout: timeout}
 	answer, err := client.Do(r)
 	if err != nil {
 		t.Log(err)
@@ -132,8 +132,8 @@ func TestServe_WithFewFilesLivesThroughFloodsOfEveryListener(t *testing.T) {
 						t.Fatalf("%s: the node has ended: %s", name, n.stderr.String())
 					default:
 					}
-					if time.Since(began) > patience {
-						t.Fatalf("%s: %s has not answered within %s", name, l.asked, patience)
+					if time.Since(began) > timeout {
+						t.Fatalf("%s: %s has not answered within %s", name, l.asked, timeout)
 					}
 				}
 				worst = max(worst, time.Since(began))

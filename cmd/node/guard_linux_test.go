@@ -55,7 +55,7 @@ func grandchildren(t *testing.T, dir string) (parent string, pipe *os.File) {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { pipe.Close() })
-	if err := pipe.SetReadDeadline(time.Now().Add(patience)); err != nil {
+	if err := pipe.SetReadDeadline(time.Now().Add(timeout)); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := fmt.Fscanln(pipe, &parent); err != nil {

@@ -49,8 +49,8 @@ func TestMain(m *testing.M) {
 	}))
 }
 
-// patience bounds what must come true sooner or later, on a slow and busy machine. It is used up only by a failure.
-const patience = 2 * time.Minute
+// timeout bounds what must come true sooner or later, on a slow and busy machine. It is used up only by a failure.
+const timeout = 2 * time.Minute
 
 // result holds the exit code and the output of a finished command.
 type result struct {
@@ -86,7 +86,7 @@ func finish(t *testing.T, cmd *exec.Cmd) result {
 // run runs the program in dir.
 func run(t *testing.T, dir string, args ...string) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*timeout)
 	defer cancel()
 	return finish(t, command(ctx, dir, args...))
 }
@@ -168,10 +168,10 @@ func start(t *testing.T, cmd *exec.Cmd) *node {
 			<-n.ended
 			t.Fatalf("%s: ended with %s", cmd, n.stderr.String())
 		}
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		_ = cmd.Process.Kill()
 		<-n.ended
-		t.Fatalf("%s: not ready after %s: %s", cmd, patience, n.stderr.String())
+		t.Fatalf("%s: not ready after %s: %s", cmd, timeout, n.stderr.String())
 	}
 	return n
 }
@@ -203,9 +203,9 @@ func (n *node) wait(t *testing.T) *os.ProcessState {
 	t.Helper()
 	select {
 	case <-n.ended:
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		n.dump()
-		t.Errorf("did not end within %s: %s", patience, n.stderr.String())
+		t.Errorf("did not end within %s: %s", timeout, n.stderr.String())
 	}
 	return n.cmd.ProcessState
 }
@@ -233,11 +233,11 @@ func (n *node) stop(t *testing.T) {
 // eventually waits until ok, which is asked again and again.
 func eventually(t *testing.T, what string, ok func() bool) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(timeout)
 	for !ok() {
 		select {
 		case <-deadline:
-			t.Fatalf("not within %s: %s", patience, what)
+			t.Fatalf("not within %s: %s", timeout, what)
 		case <-time.After(50 * time.Millisecond):
 		}
 	}

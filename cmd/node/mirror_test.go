@@ -91,7 +91,7 @@ func inBackground(t *testing.T, dir string, args ...string) *background {
 // inBackgroundWith is inBackground with more variables of the environment.
 func inBackgroundWith(t *testing.T, env []string, dir string, args ...string) *background {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*patience)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(t.Context()), 2*timeout)
 	b := &background{cmd: command(ctx, dir, args...), ended: make(chan result, 1)}
 	b.cmd.Env = append(b.cmd.Env, env...)
 	var out lockedBuffer

@@ -49,7 +49,7 @@ func glance(root string) map[string]string {
 func equalSoon(t *testing.T, source, target string) time.Duration {
 	t.Helper()
 	from := time.Now()
-	for deadline := from.Add(patience); ; <-time.After(50 * time.Millisecond) {
+	for deadline := from.Add(timeout); ; <-time.After(50 * time.Millisecond) {
 		is, want := glance(target), glance(source)
 		if maps.Equal(is, want) {
 			return time.Since(from)

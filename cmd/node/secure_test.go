@@ -90,7 +90,7 @@ func (s *secure) file(t *testing.T) string {
 // runWith runs the program with variables.
 func runWith(t *testing.T, env []string, args ...string) result {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	cmd := command(ctx, t.TempDir(), args...)
 	cmd.Env = append(cmd.Env, env...)
@@ -160,7 +160,7 @@ func TestSecure_WrongOnesAreNamedAtOnce(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			for _, of := range [][]string{{"nodes", "--timeout", "1h"}, {"serve"}} {
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				ctx, cancel := context.WithTimeout(t.Context(), timeout)
 				defer cancel()
 				cmd := command(ctx, t.TempDir(), append(of, c.args...)...)
 				cmd.Env = append(cmd.Env, c.env...)

@@ -249,7 +249,7 @@ func TestClient_AfterACrashOfTheNodeSaysWhatToStart(t *testing.T) {
 	if r.code != 4 || strings.Count(r.err, "\n") != 2 || !strings.HasSuffix(r.err, " serve\n") {
 		t.Errorf("code %d: %q", r.code, r.err)
 	}
-	r = run(t, dir, "list", "--timeout", patience.String())
+	r = run(t, dir, "list", "--timeout", timeout.String())
 	if r.code != 4 || strings.Count(r.err, "\n") != 1 || !strings.HasSuffix(r.err, "; --await-node waits for one; start one with: "+binary+" serve\n") {
 		t.Errorf("code %d: %q", r.code, r.err)
 	}

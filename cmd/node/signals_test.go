@@ -166,7 +166,7 @@ func trickle(t *testing.T, n *node, token string) {
 // that heeds it, and no function that returns late. A request that does not end changes nothing of that.
 func TestServe_StopsInOrderLoseNothing(t *testing.T) {
 	t.Parallel()
-	grace, late, limit := 100*time.Millisecond, "1s", patience
+	grace, late, limit := 100*time.Millisecond, "1s", timeout
 	if repeat.Whole() { // as users have it
 		grace, late, limit = 15*time.Second, "9s", 30*time.Second
 	}

@@ -83,7 +83,7 @@ func (w *twice) begun(attempt int) {
 	pipe, err := os.Open(w.at("pipe", attempt))
 	if err == nil {
 		w.Cleanup(func() { pipe.Close() })
-		err = pipe.SetReadDeadline(time.Now().Add(patience))
+		err = pipe.SetReadDeadline(time.Now().Add(timeout))
 	}
 	var said string
 	if err == nil {

@@ -91,7 +91,7 @@ func TestLogs_AreShownAndFollowedToTheEnd(t *testing.T) {
 		t.Errorf("while it runs: %v", got)
 	}
 	followed := make(chan result, 1)
-	ctx, cancel := context.WithTimeout(t.Context(), 2*patience)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*timeout)
 	defer cancel()
 	go func() { followed <- finish(t, command(ctx, dir, "logs", "x", "--follow", "-o", "json")) }()
 	if err := os.WriteFile(filepath.Join(dir, "GO"), nil, 0o600); err != nil {

@@ -222,7 +222,7 @@ func timesOf(is *corev1.Probe, ends bool) (probe, error) {
 		!ends && is.FailureThreshold != 0 {
 		return probe{}, errors.New("a probe has a time, or a threshold, that nothing here uses")
 	}
-	asks := probe{timeout: time.Duration(is.TimeoutSeconds) * time.Second, within: patience}
+	asks := probe{timeout: time.Duration(is.TimeoutSeconds) * time.Second, within: timeout}
 	if ends {
 		asks.within = time.Duration(is.PeriodSeconds*is.FailureThreshold) * time.Second
 	}

@@ -74,7 +74,7 @@ func (l *load) begin(ctx context.Context) (end func()) {
 // submit asks one node after the other until one has taken the task: a node that stops cuts connections off. What no
 // node has taken in time is noted.
 func (l *load) submit(ctx context.Context, first int, id string) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	params := fmt.Sprintf(`{"url":"http://%s/%s"}`, l.address, id)
 	var refused error
@@ -105,7 +105,7 @@ func pause(ctx context.Context) {
 
 // judge waits until every task that a node has acknowledged has ended, and holds the effects against them.
 func (l *load) judge(ctx context.Context) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for _, id := range l.taken {
 		if err := l.doors[0].awaitSuccess(ctx, id); err != nil {

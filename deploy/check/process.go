@@ -18,8 +18,8 @@ import (
 	"time"
 )
 
-// patience bounds how long a process may take until it is ready where no file says so: a busy machine needs a minute.
-const patience = 3 * time.Minute
+// timeout bounds how long a process may take until it is ready where no file says so: a busy machine needs a minute.
+const timeout = 3 * time.Minute
 
 // process is one that a file of deploy describes. Its paths are those that it sees itself.
 type process struct {

@@ -84,7 +84,7 @@ var slotsUsed = regexp.MustCompile(`(?m)^taskledger_slots_used (\d+)$`)
 
 // awaitAttempts waits until a node makes two attempts or more: a load that takes its time has them in flight then.
 func (w *world) awaitAttempts(ctx context.Context, node *process) error {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, timeout)
 	defer cancel()
 	for {
 		text, err := w.metrics(ctx, node, "9464", w.token)

@@ -65,7 +65,7 @@ func (w *world) installed(settings string) (*process, error) {
 		root:   filepath.Join(w.dir, "unit"),
 	}
 	health := append([]string{p.args[0], "health"}, p.args[2:]...)
-	p.probes = []probe{{command: health, timeout: patience, within: patience}} // the unit has none
+	p.probes = []probe{{command: health, timeout: timeout, within: timeout}} // the unit has none
 	if err := link(filepath.Join(w.bin, "taskledger"), filepath.Join(p.root, p.args[0])); err != nil {
 		return nil, err
 	}

@@ -31,8 +31,8 @@ import (
 	"taskledger/task"
 )
 
-// patience bounds what a test waits for: by the clock of its bubble, below synctest.
-const patience = time.Minute
+// timeout bounds what a test waits for: by the clock of its bubble, below synctest.
+const timeout = time.Minute
 
 // shards is the number of shards of a store that is made.
 const shards = 2
@@ -68,7 +68,7 @@ func StartWith(t testing.TB, cfg local.Config, behaviors ...task.Behavior) *Node
 		warnings := &slog.HandlerOptions{Level: slog.LevelWarn}
 		cfg.Node.Log = slog.New(slog.NewTextHandler(t.Output(), warnings))
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	n, err := local.StartWith(ctx, cfg)
 	if err != nil {
@@ -87,7 +87,7 @@ func StartWith(t testing.TB, cfg local.Config, behaviors ...task.Behavior) *Node
 // one that waits for its next attempt.
 func (n *Node) Await(t testing.TB, id events.TaskID) task.Task {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	run := n.Attach(id)
 	defer run.Close()

@@ -20,8 +20,8 @@ const (
 	// bulky tasks of 60 KiB fill the journals of two shards so far that they are archived and trimmed.
 	bulky  = 700
 	shards = "2"
-	// patience bounds everything that takes seconds on a quiet machine.
-	patience = 5 * time.Minute
+	// timeout bounds everything that takes seconds on a quiet machine.
+	timeout = 5 * time.Minute
 )
 
 // operatorTools are packages that tools/operator/go.mod pins, by the name of the program that is built.
@@ -232,7 +232,7 @@ func (w *world) stop(all ...*server) error {
 		if s.process == nil {
 			continue
 		}
-		kill := time.AfterFunc(patience, func() { s.process.Process.Kill() }) // Wait returns its error
+		kill := time.AfterFunc(timeout, func() { s.process.Process.Kill() }) // Wait returns its error
 		err := s.process.Wait()
 		kill.Stop()
 		s.process = nil
@@ -267,13 +267,13 @@ func (w *world) taskledger(args ...string) (string, error) {
 
 // await asks again and again until it is so.
 func (w *world) await(what string, is func() (bool, error)) error {
-	for deadline := time.Now().Add(patience); ; time.Sleep(time.Second) {
+	for deadline := time.Now().Add(timeout); ; time.Sleep(time.Second) {
 		so, err := is()
 		switch {
 		case so && err == nil:
 			return nil
 		case time.Now().After(deadline):
-			return errors.Join(fmt.Errorf("%s: not within %s", what, patience), err)
+			return errors.Join(fmt.Errorf("%s: not within %s", what, timeout), err)
 		}
 	}
 }

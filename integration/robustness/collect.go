@@ -267,12 +267,12 @@ func remains(r *cluster.Cluster, h *history.Run, leaked func() error, failed err
 	h.Faults, h.Damage, h.Info.Problems = r.Faults, r.Damage, r.Problems
 }
 
-// leakPatience bounds the time that goroutines of connections may take to end.
-const leakPatience = 10 * time.Second
+// leakTimeout bounds the time that goroutines of connections may take to end.
+const leakTimeout = 10 * time.Second
 
 // leakedSince looks for goroutines that were not there before.
 func leakedSince(before goleak.Option) (err error) {
-	for until := time.Now().Add(leakPatience); ; {
+	for until := time.Now().Add(leakTimeout); ; {
 		if err = goleak.Find(before); err == nil || time.Now().After(until) {
 			return err
 		}

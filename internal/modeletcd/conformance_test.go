@@ -18,7 +18,7 @@ func TestModel_DoesAsEtcdDoes(t *testing.T) {
 	t.Parallel()
 	etcd := startEtcd(t)
 	rapid.Check(t, func(t *rapid.T) {
-		ctx, cancel := context.WithTimeout(context.Background(), patience)
+		ctx, cancel := context.WithTimeout(context.Background(), timeout)
 		p := &pair{T: t, ctx: ctx, model: newModel(), etcd: etcd}
 		defer p.model.client.Close()
 		defer p.awaitEnds() // a client that is closed while a watch of it ends may hang: its run no longer takes what the watch tells it
@@ -296,5 +296,5 @@ func (p *pair) compare() func(s *side) clientv3.Cmp {
 	}
 }
 
-// patience bounds one random run.
-const patience = 30 * time.Second
+// timeout bounds one random run.
+const timeout = 30 * time.Second

@@ -20,7 +20,7 @@ func TestModel_EndsLeasesAsEtcdDoes(t *testing.T) {
 	etcd := startEtcd(t)
 	m := modeledWithTicks(t)
 	told := func(s *side) (all []string) {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		defer cancel()
 		_, err := s.leases.LeaseGrant(ctx, &pb.LeaseGrantRequest{ID: firstLease, TTL: 2})
 		s.must(nil, err)

@@ -144,8 +144,8 @@ func (w *world) receive(c clientv3.WatchChan) clientv3.WatchResponse {
 			w.Fatal("watch ended without an error")
 		}
 		return resp
-	case <-time.After(patience):
-		w.Fatalf("watch told nothing within %s", patience)
+	case <-time.After(timeout):
+		w.Fatalf("watch told nothing within %s", timeout)
 	}
 	return clientv3.WatchResponse{}
 }

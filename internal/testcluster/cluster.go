@@ -17,8 +17,8 @@ import (
 const (
 	// prefix begins the keys of a cluster without a name of its own.
 	prefix = "taskledger/"
-	// patience bounds what must come true sooner or later, on a slow and busy machine.
-	patience = 5 * time.Minute
+	// timeout bounds what must come true sooner or later, on a slow and busy machine.
+	timeout = 5 * time.Minute
 	// defaultTTL lasts: no machine is so busy that a node cannot renew its session in it.
 	defaultTTL = 60 * time.Second
 	// defaultShards is enough for several nodes to share, and few enough to verify quickly.
@@ -113,7 +113,7 @@ func (c *Cluster) connect(name string) (to store.Store, bus store.Bus, disconnec
 		}
 		return fileMember{c.files.store, c.files}, bus, func() {}, log
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	cfg := etcdstore.Config{Client: c.Etcd, Shards: c.options.Shards, Log: log}
 	if c.options.Etcd != nil {
@@ -215,14 +215,14 @@ func (c *Cluster) owned() map[string]int {
 // Await polls until the condition holds, and fails the test when it does not in time.
 func Await(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	deadline := time.After(patience)
+	deadline := time.After(timeout)
 	ticker := time.NewTicker(20 * time.Millisecond)
 	defer ticker.Stop()
 	for !holds() {
 		select {
 		case <-ticker.C:
 		case <-deadline:
-			t.Fatalf("%s: not within %s", what, patience)
+			t.Fatalf("%s: not within %s", what, timeout)
 		}
 	}
 }

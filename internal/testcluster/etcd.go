@@ -13,7 +13,7 @@ import (
 	"go.uber.org/zap"
 )
 
-const startTimeout = patience
+const startTimeout = timeout
 
 // A member reserves two segments of its log, of 64 MB each by default, which tests hardly fill.
 func init() { wal.SegmentSizeBytes = 8 << 20 }

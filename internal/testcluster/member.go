@@ -115,8 +115,8 @@ func (n *Node) AwaitReady() {
 	case <-n.Ready():
 	case <-n.process.ended:
 		n.cluster.t.Fatalf("node %s ended while it started: %v", n.Name, n.process.err)
-	case <-time.After(patience):
-		n.cluster.t.Fatalf("node %s is not ready after %s", n.Name, patience)
+	case <-time.After(timeout):
+		n.cluster.t.Fatalf("node %s is not ready after %s", n.Name, timeout)
 	}
 }
 
@@ -149,7 +149,7 @@ func (c *Cluster) endSession(id string) {
 	if id == "" {
 		return
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	if c.files != nil {
 		if err := c.files.endSession(ctx, id); err != nil {

@@ -15,7 +15,7 @@ import (
 // busy machine. Calls with it wait for a node that starts again: on such a machine that may take longer than callers wait of themselves.
 func Within(t testing.TB) context.Context {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(task.AwaitNodes(t.Context()), patience)
+	ctx, cancel := context.WithTimeout(task.AwaitNodes(t.Context()), timeout)
 	t.Cleanup(cancel)
 	return ctx
 }
@@ -39,7 +39,7 @@ func RunNode(t testing.TB, cfg engine.NodeConfig) *engine.Node {
 	runUntilEnd(t, "node "+cfg.Name, n.Run)
 	select {
 	case <-n.Ready():
-	case <-time.After(patience):
+	case <-time.After(timeout):
 		t.Fatalf("node %s is not ready", cfg.Name)
 	}
 	return n

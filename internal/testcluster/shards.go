@@ -20,7 +20,7 @@ func AwaitShards(
 		}
 	}()
 	Await(t, what, func() bool {
-		ctx, cancel := context.WithTimeout(t.Context(), patience)
+		ctx, cancel := context.WithTimeout(t.Context(), timeout)
 		defer cancel()
 		last, err = at.Operations().Shards(ctx)
 		return err == nil && !slices.ContainsFunc(last, func(s engine.ShardInfo) bool { return !holds(s) }) || t.Failed()

@@ -15,7 +15,7 @@ import (
 // the owners hold in memory is the fold of their journals. Owners go on meanwhile, so it asks until a state could be compared.
 func (c *Cluster) Verify() {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	var waits string
 	for ctx.Err() == nil {
@@ -32,7 +32,7 @@ func (c *Cluster) Verify() {
 		case <-time.After(50 * time.Millisecond):
 		}
 	}
-	c.t.Errorf("verification: not within %s: %s", patience, waits)
+	c.t.Errorf("verification: not within %s: %s", timeout, waits)
 }
 
 // verify makes one pass over all shards; waits says what could not be compared yet.
@@ -80,7 +80,7 @@ const emptySlot = "\x92\x01\xc0"
 // Batches is the number of batches that wait in the mailbox of a shard.
 func (c *Cluster) Batches(shard int) (n int) {
 	c.t.Helper()
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	keys, err := c.Etcd.Get(ctx, fmt.Sprintf("%smailbox/%d/", prefix, shard), clientv3.WithPrefix())
 	if err != nil {
@@ -96,7 +96,7 @@ func (c *Cluster) Batches(shard int) (n int) {
 
 // checkNothingLeft asserts that members which left in order have ended their sessions and removed their batches and answers.
 func (c *Cluster) checkNothingLeft() {
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	if c.files != nil {
 		m, err := c.files.store.ReadMembers(ctx)

@@ -15,8 +15,8 @@ import (
 	"taskledger/store"
 )
 
-// patience bounds a test that waits for what never comes.
-const patience = 60 * time.Second
+// timeout bounds a test that waits for what never comes.
+const timeout = 60 * time.Second
 
 // Run runs the suite, in parallel subtests, each on an empty archive of its own.
 func Run(t *testing.T, open func(t *testing.T) store.Archive) {
@@ -24,7 +24,7 @@ func Run(t *testing.T, open func(t *testing.T) store.Archive) {
 		for name, test := range group {
 			t.Run(name, func(t *testing.T) {
 				t.Parallel()
-				ctx, cancel := context.WithTimeout(t.Context(), patience)
+				ctx, cancel := context.WithTimeout(t.Context(), timeout)
 				defer cancel()
 				test(&world{T: t, Archive: open(t), ctx: ctx})
 			})

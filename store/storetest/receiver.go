@@ -27,7 +27,7 @@ func RunReceiver(t *testing.T, open func(t *testing.T) ReceiverFixture) {
 	for name, test := range receptions {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
 			test(&place{T: t, ReceiverFixture: open(t), ctx: ctx})
 		})
@@ -240,10 +240,10 @@ var receptions = map[string]func(*place){
 		if m.Revision < highest || len(m.Owners) != 0 || len(m.Nodes) != 0 || m.Written != writtenThere {
 			p.Errorf("members are %+v", m)
 		}
-		if _, err := s.Join(p.ctx, store.NodeInfo{Name: "old"}, patience); !errors.Is(err, store.ErrOutdated) {
+		if _, err := s.Join(p.ctx, store.NodeInfo{Name: "old"}, timeout); !errors.Is(err, store.ErrOutdated) {
 			p.Errorf("a node that cannot read what is written joins: %v", err)
 		}
-		session, err := s.Join(p.ctx, store.NodeInfo{Name: "new", Owner: true, Reads: writtenThere}, patience)
+		session, err := s.Join(p.ctx, store.NodeInfo{Name: "new", Owner: true, Reads: writtenThere}, timeout)
 		p.must(err)
 		o := w.take(s, session, 0, store.Owner{})
 		if o.Revision <= highest || session.Revision <= highest {

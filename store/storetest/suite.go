@@ -12,8 +12,8 @@ import (
 	"taskledger/internal/repeat"
 )
 
-// patience bounds a test that waits for what never comes.
-const patience = 30 * time.Second
+// timeout bounds a test that waits for what never comes.
+const timeout = 30 * time.Second
 
 // Run runs the suite, in parallel subtests, each with a Fixture of its own.
 func Run(t *testing.T, open func(t *testing.T) Fixture) { run(t, rules(), open) }
@@ -64,7 +64,7 @@ func run(t *testing.T, rules map[string]func(*world), open func(t *testing.T) Fi
 	for name, test := range rules {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
 			test(&world{T: t, Fixture: open(t), ctx: ctx})
 		})

@@ -45,8 +45,8 @@ func TestMain(m *testing.M) {
 }
 
 const (
-	patience = time.Minute
-	tasks    = 340
+	timeout = time.Minute
+	tasks   = 340
 )
 
 // made is the cluster that is copied: a node has archived and trimmed in each of its two shards.
@@ -93,7 +93,7 @@ func makeCluster() (dir string, err error) {
 	if dir, err = os.MkdirTemp("", "transfer-"); err != nil {
 		return "", err
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), patience)
+	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()
 	s, err := filestore.Open(dir, filestore.Config{Shards: 2}, filejournal.Options{})
 	if err != nil {

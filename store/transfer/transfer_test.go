@@ -50,14 +50,14 @@ func wantError(t *testing.T, err, want error, text string) {
 // inEtcd is a place in an etcd.
 func inEtcd(t *testing.T, client *clientv3.Client, name string, c store.Cluster) *etcdstore.Receiver {
 	t.Helper()
-	r, err := etcdstore.Receive(t.Context(), etcdstore.Config{Client: client, Cluster: name, RequestTimeout: patience}, c, "a test")
+	r, err := etcdstore.Receive(t.Context(), etcdstore.Config{Client: client, Cluster: name, RequestTimeout: timeout}, c, "a test")
 	must(t, err)
 	return r
 }
 
 func openEtcd(t *testing.T, client *clientv3.Client, name string) *etcdstore.Store {
 	t.Helper()
-	s, err := etcdstore.Open(t.Context(), etcdstore.Config{Client: client, Cluster: name, Existing: true, RequestTimeout: patience})
+	s, err := etcdstore.Open(t.Context(), etcdstore.Config{Client: client, Cluster: name, Existing: true, RequestTimeout: timeout})
 	must(t, err)
 	return s
 }
@@ -285,7 +285,7 @@ func TestCopy_ThatIsCutAtAnyTransactionIsRefusedAndEndedByTheNextOne(t *testing.
 			t.Errorf("cut at transaction %d of %d, it ends", n, sent)
 		}
 		if n > 0 {
-			_, err := etcdstore.Open(t.Context(), etcdstore.Config{Client: raw, Cluster: name, Existing: true, RequestTimeout: patience})
+			_, err := etcdstore.Open(t.Context(), etcdstore.Config{Client: raw, Cluster: name, Existing: true, RequestTimeout: timeout})
 			wantError(t, err, store.ErrUnfinished, "not finished: run copy again")
 		}
 		fates[n] = faultstore.Fate{Err: faultstore.ErrLost} // the next copy loses an answer
@@ -300,7 +300,7 @@ func TestCopy_ThatIsCutAtAnyTransactionIsRefusedAndEndedByTheNextOne(t *testing.
 func TestCopy_IsRefusedWhileNodesUseAStore(t *testing.T) {
 	t.Parallel()
 	_, client := testcluster.StartEtcd(t)
-	s, err := etcdstore.Open(t.Context(), etcdstore.Config{Client: client, Shards: 2, RequestTimeout: patience})
+	s, err := etcdstore.Open(t.Context(), etcdstore.Config{Client: client, Shards: 2, RequestTimeout: timeout})
 	must(t, err)
 	session, err := s.Join(t.Context(), store.NodeInfo{Name: "web-1"}, time.Minute)
 	must(t, err)

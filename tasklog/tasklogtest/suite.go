@@ -16,8 +16,8 @@ import (
 	"taskledger/tasklog"
 )
 
-// patience bounds a test that waits for what never comes.
-const patience = 60 * time.Second
+// timeout bounds a test that waits for what never comes.
+const timeout = 60 * time.Second
 
 // Begin is the time of the line before line 1 of Lines.
 const Begin events.Millis = 1_700_000_000_000
@@ -48,7 +48,7 @@ func Run(t *testing.T, open func(t *testing.T) Fixture) {
 	for name, test := range tests {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			ctx, cancel := context.WithTimeout(t.Context(), patience)
+			ctx, cancel := context.WithTimeout(t.Context(), timeout)
 			defer cancel()
 			test(&world{T: t, Fixture: open(t), ctx: ctx})
 		})

@@ -297,7 +297,7 @@ func TestSender_WithoutAnswerTheSameBatchTakesTheOtherWay(t *testing.T) {
 		got := w.ask("one")
 		first := w.want("at once", 1, 0)
 		time.Sleep(sender.BusTimeout - time.Millisecond)
-		w.want("before patience is over", 0, 0)
+		w.want("before timeout is over", 0, 0)
 		time.Sleep(sender.BusTimeout / 4)
 		w.same(first, w.want("after 250 ms", 0, 1))
 		time.Sleep(sender.ResendEvery - sender.BusTimeout)

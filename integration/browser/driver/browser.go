@@ -194,14 +194,14 @@ func (t *tab) is(script string) bool {
 	return t.eval("Boolean("+script+")", &is) == nil && is
 }
 
-// patience bounds how long a page may take to become what it should be.
-const patience = 60 * time.Second
+// timeout bounds how long a page may take to become what it should be.
+const timeout = 60 * time.Second
 
 // until waits until a script says true of the page.
 func (t *tab) until(what, script string) error {
-	for end := time.Now().Add(patience); !t.is(script); time.Sleep(100 * time.Millisecond) {
+	for end := time.Now().Add(timeout); !t.is(script); time.Sleep(100 * time.Millisecond) {
 		if time.Now().After(end) {
-			return fmt.Errorf("%s: not so after %s: %s", t.where(), patience, what)
+			return fmt.Errorf("%s: not so after %s: %s", t.where(), timeout, what)
 		}
 	}
 	return nil

@@ -46,7 +46,7 @@ type state struct {
 // await waits until a task is as it should be.
 func (n *node) await(ctx context.Context, id string, is func(state) bool) error {
 	var now state
-	for end := time.Now().Add(patience); ; time.Sleep(20 * time.Millisecond) {
+	for end := time.Now().Add(timeout); ; time.Sleep(20 * time.Millisecond) {
 		if err := n.ask(ctx, http.MethodGet, "/v1/tasks/"+pathOf(id), nil, &now); err != nil {
 			return err
 		}

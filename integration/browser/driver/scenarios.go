@@ -132,7 +132,7 @@ func (s *stage) sessionsThatEnd(ctx context.Context, n *node) error {
 
 // soon tries something until it succeeds.
 func soon(try func() error) (err error) {
-	for end := time.Now().Add(patience); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
+	for end := time.Now().Add(timeout); time.Now().Before(end); time.Sleep(200 * time.Millisecond) {
 		if err = try(); err == nil {
 			return nil
 		}

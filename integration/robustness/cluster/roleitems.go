@@ -23,7 +23,7 @@ func (p *inRole) keepStores(ctx context.Context, c *engine.Client, source string
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(source))
 	of := h.Sum64()
-	k := traffic.Keepers{First: 1 + int64(of%(item.MaxNumber-100)), Patience: askWithin, Patient: context.Background(),
+	k := traffic.Keepers{First: 1 + int64(of%(item.MaxNumber-100)), Timeout: askWithin, Waits: context.Background(),
 		Over: func() bool { return ctx.Err() != nil },
 		Rest: func(d time.Duration) {
 			select {

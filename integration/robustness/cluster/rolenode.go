@@ -79,12 +79,12 @@ func (p *inRole) node() (err error) {
 	return errors.Join(err, <-ended)
 }
 
-// leakPatience bounds the time that goroutines of connections may take to end.
-const leakPatience = 5 * time.Second
+// leakTimeout bounds the time that goroutines of connections may take to end.
+const leakTimeout = 5 * time.Second
 
 // leaked looks for goroutines that were not there before.
 func leaked(before goleak.Option) (err error) {
-	for until := time.Now().Add(leakPatience); ; {
+	for until := time.Now().Add(leakTimeout); ; {
 		if err = goleak.Find(before); err == nil || time.Now().After(until) {
 			return err
 		}

@@ -88,7 +88,7 @@ const (
 	Refused Answer = "refused" // definitely not done: illegal in the task's state, or overload
 	Absent  Answer = "absent"  // the task does not exist
 	Unknown Answer = "unknown" // it may have been done, or be done later; Return is 0 then
-	Untold  Answer = "untold"  // of Wait: nothing, or no outcome, although its client lived and was patient; Return is 0 then
+	Untold  Answer = "untold"  // of Wait: nothing, or no outcome, although its client lived and waited; Return is 0 then
 )
 
 // Operation is one call of a client. A client makes one call at a time; after Unknown it goes on under another number.

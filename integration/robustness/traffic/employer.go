@@ -38,7 +38,7 @@ func (e *employer) employ() {
 		most:   1 + k.random.IntN(3),
 		random: rand.New(rand.NewPCG(e.seed, e.life)),
 	}
-	ctx, stop := context.WithCancel(k.all.Patient)
+	ctx, stop := context.WithCancel(k.all.Waits)
 	defer stop()
 	var ends sync.WaitGroup
 	lasts, dies := k.between(500*time.Millisecond, 4*time.Second), k.chance(0.5)

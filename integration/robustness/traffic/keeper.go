@@ -34,12 +34,12 @@ var (
 // Keepers are clients of task stores, in simulated histories and in runs of real processes: each makes one call after
 // another, of which some must be refused, and tells what it was told. Their fields are set before the first call.
 type Keepers struct {
-	First    int64           // the number of the first client; the others follow. Nobody else has them
-	Patience time.Duration   // how long a call takes, at most
-	Patient  context.Context // ends when nobody waits any more
-	Over     func() bool     // no call begins any more
-	Rest     func(time.Duration)
-	Now      func() int64 // the time of the run, in nanoseconds
+	First   int64           // the number of the first client; the others follow. Nobody else has them
+	Timeout time.Duration   // how long a call takes, at most
+	Waits   context.Context // ends when nobody waits any more
+	Over    func() bool     // no call begins any more
+	Rest    func(time.Duration)
+	Now     func() int64 // the time of the run, in nanoseconds
 	// Client draws a client, and tells when its process was killed.
 	Client func() (at *engine.Client, killed context.Context)
 	// Tell hears of a call when it begins, without an answer, and again when it has ended. Numbers of calls are unique.
@@ -291,7 +291,7 @@ func (k *keeper) ask(c history.ItemCall) (told history.ItemCall) {
 // call makes a call once and records what it was told.
 func (k *keeper) call(c history.ItemCall) history.ItemCall {
 	at, killed := k.all.Client()
-	ctx, cancel := context.WithTimeout(k.all.Patient, k.between(500*time.Millisecond, k.all.Patience))
+	ctx, cancel := context.WithTimeout(k.all.Waits, k.between(500*time.Millisecond, k.all.Timeout))
 	defer cancel()
 	_ = k.all.call(ctx, at, killed, &c)
 	return c

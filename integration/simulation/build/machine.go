@@ -17,9 +17,9 @@ import (
 )
 
 const (
-	// patience bounds the real time that a history takes: a busy machine stretches its seconds of a processor to any
+	// timeout bounds the real time that a history takes: a busy machine stretches its seconds of a processor to any
 	// length.
-	patience = 10 * time.Minute
+	timeout = 10 * time.Minute
 	// lastWords bounds the time in which a program that is ended may print its stacks.
 	lastWords = 5 * time.Second
 )
@@ -42,7 +42,7 @@ var ErrHangs = errors.New("the program hangs")
 // program and seed print the same wherever the program lies, on processors of one kind. The error says what the program
 // wrote about its end; it wraps ErrHangs when the program did not end. env is added to the environment of the program.
 func Run(ctx context.Context, program string, seed uint64, env ...string) ([]byte, error) {
-	ctx, cancel := context.WithTimeoutCause(ctx, patience, ErrHangs)
+	ctx, cancel := context.WithTimeoutCause(ctx, timeout, ErrHangs)
 	defer cancel()
 	cmd := exec.CommandContext(ctx, program, strconv.FormatUint(seed, 10))
 	var out, problem bytes.Buffer

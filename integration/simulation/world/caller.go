@@ -49,9 +49,9 @@ func (c *caller) caller(p *process) (told, named events.Caller) {
 	return told, named
 }
 
-// do makes a call, with a given patience. ask fills in what it learns.
-func (c *caller) do(p *process, op history.Operation, patience time.Duration, ask func(context.Context, *history.Operation) error) history.Operation {
-	ctx, cancel := context.WithTimeout(c.world.patient, patience)
+// do makes a call, with a given timeout. ask fills in what it learns.
+func (c *caller) do(p *process, op history.Operation, timeout time.Duration, ask func(context.Context, *history.Operation) error) history.Operation {
+	ctx, cancel := context.WithTimeout(c.world.waitCtx, timeout)
 	defer cancel()
 	var told events.Caller
 	told, op.Caller = c.caller(p)
@@ -83,8 +83,8 @@ func (c *caller) told(p *process, op history.Operation, err error) history.Opera
 	return op
 }
 
-// patience draws how long a caller waits for an answer.
-func (c *caller) patience() time.Duration {
+// timeout draws how long a caller waits for an answer.
+func (c *caller) timeout() time.Duration {
 	return c.world.dice.between(500*time.Millisecond, 6*time.Second)
 }
 
@@ -128,7 +128,7 @@ func (c *caller) submit(p *process, o order) (*engine.Future, history.Operation)
 	}
 	op.Deadline, op.Tags = events.MillisOf(options.Deadline), strings.Join(o.tags, " ")
 	var future *engine.Future
-	op = c.do(p, op, c.patience(), func(ctx context.Context, op *history.Operation) (err error) {
+	op = c.do(p, op, c.timeout(), func(ctx context.Context, op *history.Operation) (err error) {
 		if o.raw {
 			future, err = p.client.SubmitRaw(ctx, o.behavior, params, options)
 		} else {
@@ -146,7 +146,7 @@ func (c *caller) submit(p *process, o order) (*engine.Future, history.Operation)
 // submitMany submits orders together, under a key of all or none, for somebody. Each is recorded as a call of a caller
 // of its own.
 func (c *caller) submitMany(p *process, orders []order, key, by string) {
-	ctx, cancel := context.WithTimeout(c.world.patient, c.patience())
+	ctx, cancel := context.WithTimeout(c.world.waitCtx, c.timeout())
 	defer cancel()
 	c.principal = by
 	told, named := c.caller(p)
@@ -207,7 +207,7 @@ func (c *caller) waitAttached(p *process, task events.TaskID) history.Operation 
 
 // get reads a task linearly.
 func (c *caller) get(p *process, task string) history.Operation {
-	return c.do(p, history.Operation{Verb: history.Get, Task: task}, c.patience(), func(ctx context.Context, op *history.Operation) error {
+	return c.do(p, history.Operation{Verb: history.Get, Task: task}, c.timeout(), func(ctx context.Context, op *history.Operation) error {
 		t, err := p.client.GetLinear(ctx, events.TaskID(task))
 		if errors.Is(err, store.ErrUnavailable) { // it changes nothing: who hears nothing knows nothing
 			return errNoAnswer
@@ -230,7 +230,7 @@ func (c *caller) pause(p *process, on bool, behavior, reason string) history.Ope
 	if len(reason) > events.MaxNameBytes {
 		op.Forbidden = "reason"
 	}
-	return c.do(p, op, c.patience(), func(ctx context.Context, _ *history.Operation) error {
+	return c.do(p, op, c.timeout(), func(ctx context.Context, _ *history.Operation) error {
 		if on {
 			return p.client.Operations().Pause(ctx, behavior, reason)
 		}
@@ -239,9 +239,9 @@ func (c *caller) pause(p *process, on bool, behavior, reason string) history.Ope
 }
 
 // settings reads what is paused.
-func (c *caller) settings(p *process, patience time.Duration) history.Operation {
+func (c *caller) settings(p *process, timeout time.Duration) history.Operation {
 	op := history.Operation{Verb: history.Settings, Task: string(events.Settings)}
-	return c.do(p, op, patience, func(ctx context.Context, op *history.Operation) (err error) {
+	return c.do(p, op, timeout, func(ctx context.Context, op *history.Operation) (err error) {
 		op.Paused, err = traffic.Paused(ctx, p.client)
 		return err
 	})
@@ -259,7 +259,7 @@ func (c *caller) list(p *process, behavior string, limit int) history.Operation 
 
 // operate makes a call that changes a task.
 func (c *caller) operate(p *process, verb history.Verb, task string) history.Operation {
-	return c.do(p, history.Operation{Verb: verb, Task: task}, c.patience(), func(ctx context.Context, _ *history.Operation) error {
+	return c.do(p, history.Operation{Verb: verb, Task: task}, c.timeout(), func(ctx context.Context, _ *history.Operation) error {
 		return traffic.Operate(ctx, p.client, verb, events.TaskID(task))
 	})
 }

@@ -57,7 +57,7 @@ func (w *world) substatuses(ctx context.Context) (map[events.TaskID]string, erro
 func (w *world) collect() error {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	if w.patient.Err() == nil { // else somebody waited in vain, which is damage enough
+	if w.waitCtx.Err() == nil { // else somebody waited in vain, which is damage enough
 		w.readSettings()
 		w.keepers.Read()
 	}

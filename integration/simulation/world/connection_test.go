@@ -20,14 +20,14 @@ func TestConnection_Faults(t *testing.T) {
 		answer  bool
 		arrives int
 	}{
-		"fair":                 {faultSettings{}, 0, "", true, 1},
-		"held and released":    {faultSettings{held: 1}, time.Second, held, true, 1},
-		"away":                 {faultSettings{away: 1}, time.Hour, refused, false, 0},
-		"one-way":              {faultSettings{oneWay: 1}, time.Hour, replyLost, false, 1},
-		"request lost":         {faultSettings{loseRequest: 1}, time.Hour, requestLost, false, 0},
-		"reply lost":           {faultSettings{loseReply: 1}, time.Hour, replyLost, false, 1},
-		"copied":               {faultSettings{copies: 1}, time.Hour, copied, true, 2},
-		"slow beyond patience": {faultSettings{slow: time.Minute}, time.Hour, slowed, false, -1},
+		"fair":                {faultSettings{}, 0, "", true, 1},
+		"held and released":   {faultSettings{held: 1}, time.Second, held, true, 1},
+		"away":                {faultSettings{away: 1}, time.Hour, refused, false, 0},
+		"one-way":             {faultSettings{oneWay: 1}, time.Hour, replyLost, false, 1},
+		"request lost":        {faultSettings{loseRequest: 1}, time.Hour, requestLost, false, 0},
+		"reply lost":          {faultSettings{loseReply: 1}, time.Hour, replyLost, false, 1},
+		"copied":              {faultSettings{copies: 1}, time.Hour, copied, true, 2},
+		"slow beyond timeout": {faultSettings{slow: time.Minute}, time.Hour, slowed, false, -1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -13,8 +13,8 @@ import (
 const itemsTold = "18 items"
 
 // Keepers returns clients of task stores, who ask through those that client draws, for as long as somebody waits.
-func (r *recorder) Keepers(patient context.Context, client func() (*engine.Client, context.Context)) *traffic.Keepers {
-	return &traffic.Keepers{First: 1000, Patience: 6 * time.Second, Patient: patient, Rest: time.Sleep, Now: r.Now, Client: client,
+func (r *recorder) Keepers(waits context.Context, client func() (*engine.Client, context.Context)) *traffic.Keepers {
+	return &traffic.Keepers{First: 1000, Timeout: 6 * time.Second, Waits: waits, Rest: time.Sleep, Now: r.Now, Client: client,
 		Tell: func(_ int64, c history.ItemCall) {
 			if c.Answer != "" {
 				r.addItemCall(c)

@@ -104,7 +104,7 @@ func (s *scenario) get(task string) {
 
 func (s *scenario) settings() {
 	c := s.w.caller()
-	c.settings(s.client(), c.patience())
+	c.settings(s.client(), c.timeout())
 }
 
 // work draws how many milliseconds an attempt takes.

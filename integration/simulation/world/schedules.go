@@ -190,7 +190,7 @@ func (s *scenario) call(
 func (c *caller) schedules(
 	p *process, op history.Operation, d schedule.Definition,
 ) (_ history.Operation, f *engine.Future) {
-	op = c.do(p, op, c.patience(), func(ctx context.Context, op *history.Operation) (err error) {
+	op = c.do(p, op, c.timeout(), func(ctx context.Context, op *history.Operation) (err error) {
 		f, err = traffic.Schedule(ctx, p.client, op, d, "for "+op.Task)
 		return err
 	})

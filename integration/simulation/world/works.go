@@ -70,7 +70,7 @@ func (s *scenario) leaveIt() { s.pause(time.Second) }
 // goOn has the work run where it ended, with what was counted or without, or all of it.
 func (s *scenario) goOn(thresholds bool) {
 	p := s.client()
-	ctx, cancel := context.WithTimeout(s.w.patient, s.w.caller().patience())
+	ctx, cancel := context.WithTimeout(s.w.waitCtx, s.w.caller().timeout())
 	_ = p.client.Operations().ResetWork(ctx, s.id, thresholds) // a work that runs is not reset
 	cancel()
 	s.operate(history.Retry, string(s.id))
@@ -80,7 +80,7 @@ func (s *scenario) goOn(thresholds bool) {
 func (s *scenario) rerun() {
 	c, p := s.w.caller(), s.client()
 	op := history.Operation{Verb: history.Retry, Task: string(s.id)}
-	c.do(p, op, c.patience(), func(ctx context.Context, _ *history.Operation) error {
+	c.do(p, op, c.timeout(), func(ctx context.Context, _ *history.Operation) error {
 		err := p.client.Operations().RerunWork(ctx, s.id)
 		if errors.Is(err, task.ErrNotFound) { // there is no such task, or no work of it
 			return errNoAnswer
@@ -150,7 +150,7 @@ func (s *scenario) setToken() {
 	s.operate(history.Suspend, string(s.id))
 	s.pause(500 * time.Millisecond)
 	p := s.client()
-	ctx, cancel := context.WithTimeout(s.w.patient, s.w.caller().patience())
+	ctx, cancel := context.WithTimeout(s.w.waitCtx, s.w.caller().timeout())
 	token := strconv.Itoa(vagueGroup * s.w.dice.n(6))
 	if token == "0" {
 		token = ""

@@ -43,7 +43,7 @@ type world struct {
 	keepers *traffic.Keepers
 	feeds   changeLogs
 	waits   sync.WaitGroup  // for futures
-	patient context.Context // of the waits; giveUp ends it
+	waitCtx context.Context // of the waits; giveUp ends it
 	giveUp  context.CancelFunc
 
 	mu      sync.Mutex
@@ -71,8 +71,8 @@ func newWorld(seed uint64) *world {
 	if w.archived {
 		w.archive = memarchive.New()
 	}
-	w.patient, w.giveUp = context.WithCancel(context.Background())
-	w.keepers = w.record.Keepers(w.patient, func() (*engine.Client, context.Context) {
+	w.waitCtx, w.giveUp = context.WithCancel(context.Background())
+	w.keepers = w.record.Keepers(w.waitCtx, func() (*engine.Client, context.Context) {
 		p := w.someClient()
 		return p.client, p.killed
 	})

@@ -148,20 +148,20 @@ func (a *app) withClient(ctx context.Context, fn func(operations.Client) error) 
 
 // reach links to the cluster. While that is away it waits as long as answers may take, and says so.
 func (a *app) reach(ctx context.Context, log *slog.Logger) (*connect.Link, error) {
-	patience := connect.Starts
+	awaited := connect.Starts
 	if a.access.await {
-		patience = connect.Anything
+		awaited = connect.Anything
 	}
-	return a.link(ctx, patience, func(ctx context.Context) (*connect.Link, error) { return a.access.ask(ctx, log) })
+	return a.link(ctx, awaited, func(ctx context.Context) (*connect.Link, error) { return a.access.ask(ctx, log) })
 }
 
 // link opens a link to servers that may be starting.
 func (a *app) link(
-	ctx context.Context, patience connect.Patience, open func(context.Context) (*connect.Link, error),
+	ctx context.Context, awaited connect.Awaited, open func(context.Context) (*connect.Link, error),
 ) (*connect.Link, error) {
 	ctx, stop := a.answering(ctx)
 	defer stop()
-	return connect.Await(ctx, patience, open, func() {
+	return connect.Await(ctx, awaited, open, func() {
 		where := "the node on " + a.access.dir
 		if etcd := a.access.addresses.Etcd; len(etcd) > 0 {
 			where = "etcd at " + strings.Join(etcd, ", ")

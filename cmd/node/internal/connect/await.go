@@ -18,12 +18,12 @@ const (
 	tellAfter  = time.Second
 )
 
-// Patience grades for which node of a directory Await waits.
-type Patience int
+// Awaited says for which node of a directory Await waits.
+type Awaited int
 
 // A node that Starts has its directory already; one that has Stopped may be started again.
 const (
-	Starts Patience = iota
+	Starts Awaited = iota
 	Stopped
 	Anything // also where none ever ran
 )
@@ -31,14 +31,14 @@ const (
 // Await calls open, which links to servers, again and again while these are away, until ctx ends: servers restart, and
 // etcd may stand still. waiting is called once, after a second without servers.
 func Await(
-	ctx context.Context, patience Patience, open func(context.Context) (*Link, error), waiting func(),
+	ctx context.Context, awaited Awaited, open func(context.Context) (*Link, error), waiting func(),
 ) (*Link, error) {
 	began := time.Now()
 	var before error
 	for {
 		link, err := open(ctx)
 		switch {
-		case err == nil || !away(err, patience):
+		case err == nil || !away(err, awaited):
 			return link, err
 		case ctx.Err() != nil && before != nil:
 			return nil, before // which says more than that the time is over
@@ -60,12 +60,12 @@ func Await(
 
 // away reports whether servers may answer later that do not now. What they have refused, and a connection that TLS
 // refused, stays refused.
-func away(err error, patience Patience) bool {
+func away(err error, awaited Awaited) bool {
 	switch {
 	case errors.Is(err, etcdstore.ErrNoCluster):
 		return false
 	case errors.Is(err, cluster.ErrNoNode):
-		return patience >= needed(err)
+		return awaited >= needed(err)
 	case errors.Is(err, infiles.ErrInUse): // perhaps a node that starts
 		return true
 	}
@@ -81,8 +81,8 @@ type stoppedError struct{ error }
 // Unwrap returns the error that says that no node runs there.
 func (e stoppedError) Unwrap() error { return e.error }
 
-// needed returns the patience with which a node is waited for that an error says is not there.
-func needed(err error) Patience {
+// needed returns the least grade that waits for the node which an error says is not there.
+func needed(err error) Awaited {
 	switch _, stopped := errors.AsType[stoppedError](err); {
 	case errors.Is(err, errNeverServed):
 		return Anything

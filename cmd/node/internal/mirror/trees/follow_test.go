@@ -26,8 +26,8 @@ const (
 	// fastLag is many times the tick of the times of file systems.
 	fastLag   = 100 * time.Millisecond
 	fastEvery = time.Millisecond
-	// patience is shorter than the time after which what failed is tried again.
-	patience = 20 * time.Second
+	// timeout is shorter than the time after which what failed is tried again.
+	timeout = 20 * time.Second
 )
 
 // tokens is the record of a stream in memory.
@@ -194,13 +194,13 @@ func (f *following) equalSoon(t failing) {
 func soon(t failing, wrong func() string) {
 	tick := time.NewTicker(5 * time.Millisecond)
 	defer tick.Stop()
-	for end := time.Now().Add(patience); ; <-tick.C {
+	for end := time.Now().Add(timeout); ; <-tick.C {
 		problem := wrong()
 		if problem == "" {
 			return
 		}
 		if time.Now().After(end) {
-			t.Fatalf("after %s:\n%s", patience, problem)
+			t.Fatalf("after %s:\n%s", timeout, problem)
 		}
 	}
 }
@@ -590,7 +590,7 @@ func TestFollow_DeletesNoMoreThanTheLimit(t *testing.T) {
 		func() error { return os.Remove(filepath.Join(f.Source, "a")) },
 		func() error { return os.Remove(filepath.Join(f.Source, "b")) },
 	)
-	ctx, cancel := context.WithTimeout(t.Context(), patience)
+	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	err := f.attempt(ctx)
 	if trip, is := errors.AsType[*work.ThresholdError](err); !is || trip.Counter != trees.CounterDeletes {
