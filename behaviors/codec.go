@@ -72,7 +72,7 @@ func decode[T any](field string, raw []byte) (v T, err error) {
 		return v, err
 	}
 	if err := json.Unmarshal(raw, &v); err != nil {
-		return v, &store.InvalidError{Field: field, Problem: misfit[T](err)}
+		return v, &store.InvalidError{Field: field, Problem: mismatch[T](err)}
 	}
 	return v, nil
 }
@@ -138,8 +138,8 @@ func form[T any]() string {
 	return name + ", such as " + string(raw)
 }
 
-// misfit says where and how JSON text does not fit.
-func misfit[T any](err error) string {
+// mismatch says where and how JSON text does not fit.
+func mismatch[T any](err error) string {
 	if syntax, ok := errors.AsType[*json.SyntaxError](err); ok {
 		return fmt.Sprintf("byte %d: %s", syntax.Offset, syntax)
 	}

@@ -77,7 +77,7 @@ func submitInTime(t *testing.T, by submitter, b task.Behavior, id events.TaskID)
 
 // A store that is almost full takes no new tasks; those that exist are joined, retried and completed. What counts
 // is the bytes in use: the file never shrinks.
-func TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull(t *testing.T) {
+func TestAdmission_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: 1})
 	g := &gauge{}
@@ -111,7 +111,7 @@ func TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull(t *testing.T) {
 }
 
 // What is ready besides goes on.
-func TestBrake_RepetitionsWaitUntilThereIsRoom(t *testing.T) {
+func TestAdmission_RepetitionsWaitUntilThereIsRoom(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		c, g := newModelled(t, true), &gauge{}
@@ -156,7 +156,7 @@ func TestBrake_RepetitionsWaitUntilThereIsRoom(t *testing.T) {
 }
 
 // The tasks of a shard that have not ended must fit into the store twice, as snapshots.
-func TestBrake_RefusesMoreLiveTasksThanTheStoreCanHold(t *testing.T) {
+func TestAdmission_RefusesMoreLiveTasksThanTheStoreCanHold(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: 1})
 	g := &gauge{}
@@ -191,7 +191,7 @@ func TestBrake_RefusesMoreLiveTasksThanTheStoreCanHold(t *testing.T) {
 
 // Where the bytes of a store that is almost full are no tasks, the past takes them, and the command that removes it
 // is told.
-func TestBrake_TellsTheCommandThatCompactsWhereLiveDataIsSmall(t *testing.T) {
+func TestAdmission_TellsTheCommandThatCompactsWhereLiveDataIsSmall(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {
 		trimming engine.Trimming
@@ -228,7 +228,7 @@ func (h counted) WithAttrs(attrs []slog.Attr) slog.Handler {
 	return counted{h.Handler.WithAttrs(attrs), h.text, h.n}
 }
 
-func TestBrake_IsLoggedWhenItBeginsAndNotForEveryByte(t *testing.T) {
+func TestAdmission_IsLoggedWhenItBeginsAndNotForEveryByte(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{NoNATS: true, Shards: 1})
 	g, said := &gauge{}, new(atomic.Int64)

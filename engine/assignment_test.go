@@ -18,8 +18,8 @@ func TestAssignment_LostWithItsOwnerComesFromTheNext(t *testing.T) {
 	c := testcluster.New(t, testcluster.Options{})
 	j := newJob(task.Policy{})
 	var silent atomic.Bool
-	mute := &wire{answered: only(&silent, laneOffer, drop)}
-	a := c.StartNode("a", with(noSlots, mute.through))
+	unresponsive := &wire{answered: only(&silent, laneOffer, drop)}
+	a := c.StartNode("a", with(noSlots, unresponsive.through))
 	b := c.StartNode("b", noShards, j)
 	silent.Store(true)
 	client := c.StartClient("caller", nil)
@@ -86,7 +86,7 @@ func TestAssignment_SlowAnswerIsWaitedFor(t *testing.T) {
 	second := j.submit(t, a, "x/2")
 	awaitTask(t, a.Client, "x/2", "is assigned", isRunning)
 	counting.Store(true)
-	testcluster.Await(t, "two roll calls", func() bool { return rolls.Load() >= 2 })
+	testcluster.Await(t, "two reconciliations", func() bool { return rolls.Load() >= 2 })
 	j.nothing(t)
 	slow.Store(false)
 	holding.release()

@@ -70,7 +70,7 @@ func TestBus_LostHintsOnlyDelay(t *testing.T) {
 	if err := a.Operations().Cancel(within(t), "y", ""); err != nil {
 		t.Fatal(err)
 	}
-	select { // the roll call brings what the hint did not
+	select { // the reconciliation brings what the hint did not
 	case <-r.ctx.Done():
 	case <-time.After(soon):
 		t.Fatal("the cancel does not reach the attempt")

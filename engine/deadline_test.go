@@ -67,7 +67,7 @@ func TestDeadline_EndsAnAttemptThatRuns(t *testing.T) {
 		}
 		<-r.ctx.Done()
 		latest := time.Second
-		if c.bus == nil { // another node than the owner's learns of it by its roll call, every 2 s
+		if c.bus == nil { // another node than the owner's learns of it by its reconciliation, every 2 s
 			latest = 2 * time.Second
 		}
 		if late := time.Since(by); late < 0 || late > latest {

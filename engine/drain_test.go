@@ -123,14 +123,14 @@ func TestDrain_AssignmentThatNeverArrivedIsReleasedNotLost(t *testing.T) {
 		b.Stop()
 		close(stopped)
 	}()
-	testcluster.Await(t, "the roll call", func() bool { return held.holding() > 0 })
+	testcluster.Await(t, "the reconciliation", func() bool { return held.holding() > 0 })
 	select {
 	case <-stopped:
-		t.Error("the node has left although its roll call is not answered")
+		t.Error("the node has left although its reconciliation is not answered")
 	case <-time.After(quiet):
 	}
 	if got, err := c.Etcd.Get(within(t), nodeKey(session)); err != nil || len(got.Kvs) != 1 {
-		t.Errorf("the session has ended although the roll call is not answered: %v, %v", got, err)
+		t.Errorf("the session has ended although the reconciliation is not answered: %v, %v", got, err)
 	}
 	holding.Store(false)
 	held.release()

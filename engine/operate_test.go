@@ -26,8 +26,8 @@ func TestOperate_SentAgainToTheNextOwnerIsDecidedOnce(t *testing.T) {
 			t.Parallel()
 			c := testcluster.New(t, testcluster.Options{})
 			j := newJob(task.Policy{})
-			var mute atomic.Bool
-			w := &wire{answered: only(&mute, laneSubmit, drop)}
+			var unresponsive atomic.Bool
+			w := &wire{answered: only(&unresponsive, laneSubmit, drop)}
 			a := c.StartNode("a", with(noSlots, w.through))
 			runner := c.StartNode("b", noShards, j)
 			client := c.StartClient("caller", nil)
@@ -37,7 +37,7 @@ func TestOperate_SentAgainToTheNextOwnerIsDecidedOnce(t *testing.T) {
 			want(t, f, "1")
 			runner.Stop() // what waits now stays as it is
 			j.submit(t, client, "y")
-			mute.Store(true)
+			unresponsive.Store(true)
 			answered := make(chan error, 1)
 			go func() { answered <- row.ask(client.Client, t) }()
 			id := events.TaskID("y")

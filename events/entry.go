@@ -18,7 +18,7 @@ type Entry struct {
 	Events  []Event
 }
 
-// ErrDamaged is wrapped when an entry's bytes contradict its hash, or make no sense.
+// ErrDamaged is wrapped when an entry's bytes contradict its hash, or are corrupt.
 var ErrDamaged = errors.New("damaged entry")
 
 // ErrVersion is wrapped beside ErrDamaged by an entry of a version that this program does not know, with an event of a

@@ -49,7 +49,7 @@ func put(t *testing.T, c *testcluster.Cluster, key, value string) {
 	}
 }
 
-// An owner key that makes no sense is taken by its revision; a key of a shard that does not exist is nobody's. Neither
+// An owner key that is corrupt is taken by its revision; a key of a shard that does not exist is nobody's. Neither
 // ends a session or an attempt, and all shards are served.
 func TestDamage_OfMemberKeysEndsNoSession(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {

@@ -12,7 +12,7 @@ type Damage string
 
 // The kinds of damage. Those that speak of an entry mean the one that Verification.At names.
 const (
-	DamageGarbled    Damage = "garbled"              // bytes were flipped: they contradict the entry's own hash, or make no sense
+	DamageGarbled    Damage = "garbled"              // bytes were flipped: they contradict the entry's own hash, or are corrupt
 	DamageVersion    Damage = "unknown version"      // a version of the program wrote it that this one does not read
 	DamageMissing    Damage = "missing entry"        // it is neither in the journal nor in the archive, or not where it has to be
 	DamageOrder      Damage = "out of order"         // another entry is stored in its place

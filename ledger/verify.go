@@ -165,7 +165,7 @@ func (v *verifier) unreadable(err error) error {
 	return err
 }
 
-// unread tells what cannot be read because of its version, and an archive of another history, from what makes no sense.
+// unread tells what cannot be read because of its version, and an archive of another history, from what is corrupt.
 func unread(err error) Damage {
 	if errors.Is(err, store.ErrConflict) {
 		return DamageArchive

@@ -54,7 +54,7 @@
 //
 // Callers act on the errors of this package, which an implementation wraps; any other error of a write leaves its
 // outcome unknown. The owner of a shard gives it up after ErrFenced and ErrMoved, quarantines it after ErrAlien and
-// after events.ErrDamaged, which means that what is stored makes no sense, and waits for room after ErrFull. A node
+// after events.ErrDamaged, which means that what is stored is corrupt, and waits for room after ErrFull. A node
 // ends its session after ErrSessionEnded, and for good after ErrBroken. A reader that gets ErrTrimmed reads the entry
 // from the archive. Of the errors of a write only ErrFenced, ErrRefused and ErrAlien promise that nothing was written.
 //

@@ -20,8 +20,8 @@ type Loss struct {
 type Losses interface {
 	// GiveUp leaves a loss to the next owner of its shard, in the place of what was left before.
 	GiveUp(ctx context.Context, l Loss) error
-	// Loss reads what is left to the next owner linearizably; its Revision is 0 where there is nothing. What makes
-	// no sense wraps events.ErrDamaged, and is returned with shard and revision alone.
+	// Loss reads what is left to the next owner linearizably; its Revision is 0 where there is nothing. What is
+	// corrupt wraps events.ErrDamaged, and is returned with shard and revision alone.
 	Loss(ctx context.Context, shard int) (Loss, error)
 	// Recover is Journal.Append of the entry that records a loss, which it removes with the same transaction. Where
 	// the pointer has a revision, it takes the place of the one in the store, which must be of that revision: what

@@ -42,7 +42,7 @@ type Snapshots interface {
 	// Publish. A caller may leave a damaged snapshot out of seen.
 	Publish(ctx context.Context, o Ownership, seen SnapshotPointer, s SnapshotInfo) (SnapshotPointer, error)
 	// Pointer reads the pointer linearizably. It wraps events.ErrDamaged, and returns the revision alone, when its
-	// value makes no sense.
+	// value is corrupt.
 	Pointer(ctx context.Context, shard int) (SnapshotPointer, error)
 	// Parts yields the parts of a snapshot in order, without checking them. It ends with ErrTrimmed at a missing part.
 	Parts(ctx context.Context, shard int, s SnapshotInfo) iter.Seq2[[]byte, error]

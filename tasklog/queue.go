@@ -32,11 +32,11 @@ type queue struct {
 	since   time.Time // when the first of them began to wait, or one before it that was in no batch of its own
 	flush   bool      // whatever waits leaves at once
 
-	batch Batch     // under way; without lines = none is
-	sent  time.Time // when it left first
-	again time.Time // when it is to be sent again
-	heard time.Time // when the store acknowledged something last
-	mute  bool      // the store is supposed to be away until it acknowledges something
+	batch        Batch     // under way; without lines = none is
+	sent         time.Time // when it left first
+	again        time.Time // when it is to be sent again
+	heard        time.Time // when the store acknowledged something last
+	unresponsive bool      // the store is supposed to be away until it acknowledges something
 
 	end    End  // of the log
 	kept   kept // what the store has
@@ -79,7 +79,7 @@ func (q *queue) away(now time.Time) bool { return q.silence(now) >= awayAfter }
 
 // silence returns for how long something has been waiting for the store without an acknowledgement of anything.
 func (q *queue) silence(now time.Time) time.Duration {
-	if q.mute {
+	if q.unresponsive {
 		return awayAfter
 	}
 	from := q.since
@@ -129,7 +129,7 @@ func (q *queue) due() time.Time {
 // stored follows the acknowledgement of the batch under way.
 func (q *queue) stored(now time.Time, end End) {
 	q.kept.add(end, q.batch)
-	q.end, q.batch, q.again, q.heard, q.mute = end, Batch{}, time.Time{}, now, false
+	q.end, q.batch, q.again, q.heard, q.unresponsive = end, Batch{}, time.Time{}, now, false
 }
 
 // failed has the batch under way sent again.

@@ -65,7 +65,7 @@ func (w *Writer) Skip(n uint64) {
 func (w *Writer) SupposeAway() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.queue.mute = true
+	w.queue.unresponsive = true
 }
 
 // Output returns what makes lines of a level of the text that is written to it, for one goroutine at a time. LF or

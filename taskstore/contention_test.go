@@ -15,7 +15,7 @@ import (
 	"taskledger/taskstore"
 )
 
-// full refuses what adds more than it removes, as a store does at the brake.
+// full refuses what adds more than it removes, as a store does that is almost full.
 func full(_ context.Context, u *item.Update, ask func() ([]item.Item, error)) ([]item.Item, error) {
 	if u.Client == 1 && len(u.Adds) > len(u.Deletes) {
 		return nil, &task.OverloadError{Cause: "the store is 80 % full", RetryAfter: time.Second}
@@ -23,7 +23,7 @@ func full(_ context.Context, u *item.Update, ask func() ([]item.Item, error)) ([
 	return ask()
 }
 
-func TestStore_AnUpdateThatTheBrakeRefusesHoldsUpNoDeletes(t *testing.T) {
+func TestStore_AnUpdateThatIsNotAdmittedHoldsUpNoDeletes(t *testing.T) {
 	bubble(t, func(b *bench) {
 		ids := b.add("g", make([]string, 200)...)
 		b.update = full
@@ -46,7 +46,7 @@ func TestStore_AnUpdateThatTheBrakeRefusesHoldsUpNoDeletes(t *testing.T) {
 	})
 }
 
-func TestWorker_OneHandlerWhoseUpdateTheBrakeRefusesDoesNotStopTheOthers(t *testing.T) {
+func TestWorker_OneHandlerWhoseUpdateIsNotAdmittedDoesNotStopTheOthers(t *testing.T) {
 	bubble(t, func(b *bench) {
 		b.add("g", append([]string{"grow"}, make([]string, 400)...)...)
 		b.update = full

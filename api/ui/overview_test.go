@@ -40,7 +40,7 @@ type telling struct {
 
 func (c telling) Shards(context.Context) ([]engine.ShardInfo, error) { return c.shards, nil }
 
-func TestOverview_TellsTheBrakeTheArchiveBehindAndAttemptsThatAreOverdue(t *testing.T) {
+func TestOverview_TellsTheAdmissionTheArchiveBehindAndAttemptsThatAreOverdue(t *testing.T) {
 	s := serve(t)
 	var told []engine.ShardInfo
 	err := json.Unmarshal([]byte(`[

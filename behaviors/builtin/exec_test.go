@@ -137,15 +137,15 @@ func TestExec_RunsInTheDirectoryGiven(t *testing.T) {
 
 func TestExec_WhatCannotBeStartedIsAFinalFailure(t *testing.T) {
 	dir := t.TempDir()
-	plain, mute, broken := filepath.Join(dir, "plain"), filepath.Join(dir, "mute"), filepath.Join(dir, "broken")
+	plain, silent, broken := filepath.Join(dir, "plain"), filepath.Join(dir, "silent"), filepath.Join(dir, "broken")
 	must(t,
 		os.WriteFile(plain, []byte("text"), 0o600),
-		os.WriteFile(mute, []byte("#!/bin/sh\n"), 0o700),
+		os.WriteFile(silent, []byte("#!/bin/sh\n"), 0o700),
 		os.WriteFile(broken, []byte("no format at all"), 0o700),
 	)
-	allow := []string{"sh", "no-such-program", plain, "./mute", "/missing", broken, mute}
+	allow := []string{"sh", "no-such-program", plain, "./silent", "/missing", broken, silent}
 	b := builtin.Exec(builtin.ExecOptions{Allow: allow})
-	must(t, os.Remove(mute))
+	must(t, os.Remove(silent))
 	for _, c := range []struct {
 		name   string
 		params builtin.ExecParams
@@ -156,10 +156,10 @@ func TestExec_WhatCannotBeStartedIsAFinalFailure(t *testing.T) {
 		{"path that climbs", builtin.ExecParams{Program: "../bin/sh"}, builtin.CodeRefused},
 		{"not found", builtin.ExecParams{Program: "no-such-program"}, builtin.CodeNotFound},
 		{"no such path", builtin.ExecParams{Program: "/missing"}, builtin.CodeNotFound},
-		{"removed since", builtin.ExecParams{Program: mute}, builtin.CodeNotFound},
+		{"removed since", builtin.ExecParams{Program: silent}, builtin.CodeNotFound},
 		{"not executable", builtin.ExecParams{Program: plain}, builtin.CodePermission},
 		{"no program", builtin.ExecParams{Program: broken}, builtin.CodeInvalid},
-		{"relative", builtin.ExecParams{Program: "./mute"}, builtin.CodeInvalid},
+		{"relative", builtin.ExecParams{Program: "./silent"}, builtin.CodeInvalid},
 		{"zero byte", builtin.ExecParams{Program: "sh", Args: []string{"a\x00b"}}, builtin.CodeInvalid},
 		{"no such directory", builtin.ExecParams{Program: "sh", Dir: filepath.Join(dir, "none")}, builtin.CodeNotFound},
 		{"file as directory", builtin.ExecParams{Program: "sh", Dir: plain}, builtin.CodeInvalid},

@@ -16,7 +16,7 @@ import (
 )
 
 const (
-	// quotaBytes is the largest that etcd recommends; the engine's brakes act well before.
+	// quotaBytes is the largest that etcd recommends; the engine's admission control acts well before.
 	quotaBytes = 8 << 30
 	// snapshotCount and catchUpEntries bound the raft entries that etcd keeps in memory for slow followers, of which a
 	// single member has none: at the defaults 375 MB of journal take 452 MB of heap.

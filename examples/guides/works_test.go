@@ -75,7 +75,7 @@ func TestWorks_TheGuideProcessesEveryRow(t *testing.T) {
 	}
 }
 
-// clean removes a file of an item, as far as the brake allows it.
+// clean removes a file of an item, as far as its threshold allows it.
 func clean(ctx context.Context, remove func() error) error {
 	if err := work.Permit(ctx, "deletes"); err != nil {
 		return err // there were as many as allowed: nothing more is deleted
@@ -83,7 +83,7 @@ func clean(ctx context.Context, remove func() error) error {
 	return remove()
 }
 
-func TestWorks_TheBrakeOfTheGuideStopsAtItsLimit(t *testing.T) {
+func TestWorks_TheThresholdOfTheGuideStopsAtItsLimit(t *testing.T) {
 	var deleted atomic.Int64
 	cleaning := work.Define("clean", nil, work.Partition[Index, Row]{
 		Items: new(service).rows,

@@ -13,7 +13,7 @@
 // The filter is a Bloom filter of the tasks in the segment, with 10 bits a task and 7 probes, 6 KiB at most.
 //
 // A crash can cut short the end of a file, and leave one whose name ends with .new: that is removed when the archive is
-// opened. Anything else that makes no sense is damage, and refused by file and offset, and then nothing is changed.
+// opened. Anything else that is corrupt is damage, and refused by file and offset, and then nothing is changed.
 // Look finds that out, and Begin changes what is to be changed.
 //
 // An archive is read once when it is opened, a segment at a time. It keeps the filters in memory, which are 10 bits a

@@ -30,7 +30,7 @@
 // # What a crash leaves
 //
 // The last segment is cut where its first broken record begins, if that was being written and nothing tells that it had
-// been synced; package filejournal describes how that is told. Anything else that makes no sense is damage: it is named
+// been synced; package filejournal describes how that is told. Anything else that is corrupt is damage: it is named
 // by file and offset, and nothing is opened. What is damaged later is left out by who reads it.
 //
 // Look finds that out, and Begin changes what is to be changed. It writes the records anew that the last one does not

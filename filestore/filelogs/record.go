@@ -17,7 +17,7 @@ const (
 	kindForget = 3
 )
 
-var errRecord = errors.New("the record makes no sense")
+var errRecord = errors.New("the record is corrupt")
 
 // removal says what a record removes: of one attempt the batches up to a place, or of a life the attempts below one.
 type removal struct {

@@ -75,7 +75,7 @@ func (s *segment) close() error {
 	return err
 }
 
-// damaged names where a segment makes no sense.
+// damaged names where a segment is corrupt.
 func (s *segment) damaged(at int64, err error) error {
 	return fmt.Errorf("%w: %s at offset %d: %w", events.ErrDamaged, s.name, at, err)
 }

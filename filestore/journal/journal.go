@@ -14,7 +14,7 @@
 //
 // A write that wraps ErrFull has left nothing behind, and the next one may succeed. After any other error of a write
 // nobody knows what is kept: the store writes nothing more, and whoever opens the journal again finds the entry or
-// does not. What is kept and makes no sense wraps events.ErrDamaged.
+// does not. What is kept and is corrupt wraps events.ErrDamaged.
 //
 // No method takes a context: a write that is given up half-way would leave an outcome that nobody knows. A Journaler
 // that asks another process bounds its calls itself, and returns an error.

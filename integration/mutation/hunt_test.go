@@ -61,7 +61,7 @@ func looks(ctx context.Context, dir string, with harness, out io.Writer, all ...
 func (s *script) hunt(t *testing.T, by string) (*verdict, string) {
 	t.Helper()
 	var out bytes.Buffer
-	verdicts, err := looks(t.Context(), t.TempDir(), s, &out, bug("no roll call", by))
+	verdicts, err := looks(t.Context(), t.TempDir(), s, &out, bug("no reconciliation", by))
 	if !errors.Is(err, verdicts[0].err) {
 		t.Errorf("the hunt returns %v, want %v", err, verdicts[0].err)
 	}
@@ -116,7 +116,7 @@ func TestHunt_EndsWithItsTime(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	s := &script{}
-	verdicts, _ := looks(ctx, t.TempDir(), s, io.Discard, bug("no roll call", "8"))
+	verdicts, _ := looks(ctx, t.TempDir(), s, io.Discard, bug("no reconciliation", "8"))
 	if !errors.Is(verdicts[0].err, context.Canceled) || s.judged.Load() != 0 {
 		t.Errorf("hunt: %s", verdicts[0])
 	}
@@ -147,7 +147,7 @@ func TestHunt_LooksForSimulatedBugsSideBySide(t *testing.T) {
 	dir := t.TempDir()
 	synctest.Test(t, func(t *testing.T) {
 		var bugs []planted
-		for _, name := range []string{"no roll call", "retry after a cancel", "effects before the commit"} {
+		for _, name := range []string{"no reconciliation", "retry after a cancel", "effects before the commit"} {
 			bugs = append(bugs, bug(name, "8"))
 		}
 		p := &patient{all: make(chan struct{}, len(bugs))}

@@ -10,7 +10,7 @@ var libraries = []mutation{
 		in("behaviors/builtin/processgroup.go", "	release()\n", "	defer release()\n")},
 	{"new guard that is not told of old groups", "TestGuard_AProcessThatFailsIsFollowedByOneThatKnowsAll",
 		in("cmd/node/internal/guard/guard_linux.go", "for group := range g.groups", "for group := range map[int]struct{}{}")},
-	{"refused update that keeps its turn", "TestStore_AnUpdateThatTheBrakeRefusesHoldsUpNoDeletes",
+	{"refused update that keeps its turn", "TestStore_AnUpdateThatIsNotAdmittedHoldsUpNoDeletes",
 		in("taskstore/repeat.go", "n, began = s.calls.again(n, claim), time.Now()", "began = time.Now()")},
 	{"claims that wait in all turns", "TestWorker_OfAnEmptyGroupHoldsUpNoneOfAFullOne",
 		in("taskstore/window.go", "w.waits == waitsAtOnce", "w.waits == claimsAtOnce")},

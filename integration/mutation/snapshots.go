@@ -59,7 +59,7 @@ var snapshots = []mutation{
 		in("engine/internal/lookout/lookout.go", "err != nil && unknown == retries", "err != nil && unknown <= retries")},
 	{"questions what follows a failure without a bound", "TestAfterFailure_IsAskedOfSixteenFailuresAtOnceAtMost",
 		in("engine/internal/worker/executor.go", "make(chan struct{}, maxFailers)", "make(chan struct{}, 1<<16)")},
-	{"brake on the size of the file", "TestBrake_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull",
+	{"admission control on the size of the file", "TestAdmission_RefusesOnlyNewTasksWhileTheStoreIsAlmostFull",
 		in("engine/admission.go", "return u.InUse >= u.Quota/5*4", "return u.Size >= u.Quota/5*4")},
 	{"store that is filled compacted as seldom as any", "TestKeeping_CompactsEveryHalfMinuteWhileNewTasksAreRefused",
 		in("engine/housekeeping.go", "after = compactFilled", "after = compactAfter")},

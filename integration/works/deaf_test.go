@@ -53,7 +53,7 @@ func TestWork_AFunctionThatIgnoresASuspendCostsNoAttempt(t *testing.T) {
 	w.doneOnce(steered, s.buckets)
 }
 
-// Without a bus the hint that ends the attempt is lost: the roll call tells the node.
+// Without a bus the hint that ends the attempt is lost: the reconciliation tells the node.
 func TestWork_ASuspendWhoseHintIsLostEndsTheAttempt(t *testing.T) {
 	t.Parallel()
 	s := shape{id: "unheard", items: 4, limit: -1}

@@ -98,7 +98,7 @@ func TestEntry_HoldsTheLargestBatchOnTopOfAnAlmostFullOne(t *testing.T) {
 		"conflicts of items": func(_ *journalDriver, i int) command.Command {
 			return &stores.Update{Store: largeStore, Client: largeClient, Deletes: ids(item.MaxNumber, 1+i)}
 		},
-		"roll calls": func(_ *journalDriver, i int) command.Command {
+		"reconciliations": func(_ *journalDriver, i int) command.Command {
 			c := &command.Reconcile{Node: "n-1"}
 			for n := range command.MaxReconciled / 8 {
 				c.Attempts = append(c.Attempts, command.AttemptName{Task: longID(n), Started: events.Ref(i)})

@@ -316,7 +316,7 @@ func TestAtOwner_DecidesTicksThatComeFasterThanTurns(t *testing.T) {
 	}
 }
 
-// Under the brake no tick is decided, a question says why, and the tick has its run once there is room.
+// While nothing is admitted no tick is decided, a question says why, and the tick has its run once there is room.
 func TestAtOwner_DecidesNothingWhileThereIsNoRoom(t *testing.T) {
 	o := newOwner(t)
 	o.set("hourly", "UTC")

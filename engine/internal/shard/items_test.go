@@ -45,11 +45,11 @@ func (b *fixture) addItem(group string, at item.When) int64 {
 }
 
 // While the store is almost full, what makes it smaller or no larger goes on.
-func TestItems_AtTheBrakeOnlyWhatAddsIsRefused(t *testing.T) {
+func TestItems_WithoutAdmissionOnlyWhatAddsIsRefused(t *testing.T) {
 	b := newFixture(t)
 	one, two := b.addItem("g", 1), b.addItem("g", 1)
-	brake := "the store is 80 % full"
-	b.node.refusal = brake
+	refusal := "the store is 80 % full"
+	b.node.refusal = refusal
 	data := []byte("data")
 	for _, row := range []struct {
 		name    string
@@ -65,7 +65,7 @@ func TestItems_AtTheBrakeOnlyWhatAddsIsRefused(t *testing.T) {
 		{"a delete", itemsOf(&item.Update{Client: 2, Deletes: []int64{3}}), false},
 	} {
 		a := b.ask(command.LaneSubmit, row.ask)
-		if refused := a.Code == command.AnswerOverload; refused != row.refused || refused && a.Text != brake || !refused && a.Code != command.AnswerOK {
+		if refused := a.Code == command.AnswerOverload; refused != row.refused || refused && a.Text != refusal || !refused && a.Code != command.AnswerOK {
 			t.Errorf("%s: answer %+v, want it refused: %t", row.name, a, row.refused)
 		}
 	}

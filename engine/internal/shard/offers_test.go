@@ -17,7 +17,7 @@ func (b *fixture) roll(c *command.Reconcile) []command.AttemptName {
 	a := b.ask(command.LaneWork, c)
 	over, err := command.DecodeNames(a.Data)
 	if err != nil || a.Code != command.AnswerOK {
-		b.Fatalf("roll call is answered %+v: %v", a, err)
+		b.Fatalf("reconciliation is answered %+v: %v", a, err)
 	}
 	return over
 }
@@ -81,7 +81,7 @@ func TestOffer_AnsweredAgainAfterItsAttemptEndedBringsNothing(t *testing.T) {
 }
 
 // Its attempt started with other parameters than the task has now. With those it was merged with it starts after a
-// roll call.
+// reconciliation.
 func TestOffer_AnsweredAgainLeavesOutWhatWasMergedSince(t *testing.T) {
 	for name, between := range map[string]func(b *fixture){"SameOwner": func(*fixture) {}, "NextOwner": (*fixture).takeOver} {
 		b := newFixture(t)
@@ -134,7 +134,7 @@ func TestOffer_LaterOneClosesTheEarlier(t *testing.T) {
 func TestOffer_LetterOfOneThatIsClosedIsRemoved(t *testing.T) {
 	for name, close := range map[string]func(*fixture){
 		"by a later one": func(b *fixture) { b.deliver(b.offer()) },
-		"by a roll call": func(b *fixture) {
+		"by a reconciliation": func(b *fixture) {
 			b.deliver(b.next("far sender", command.LaneWork, &command.Reconcile{Node: farID, Epoch: b.own.Ownership().Revision, Answered: 1}))
 		},
 	} {
@@ -219,7 +219,7 @@ func (b *fixture) localStart() {
 }
 
 // The node called the roll, then served the shard itself for a while and started the task, then handed the shard
-// over. The roll call, sent again to the next owner, knows nothing of the attempt, which runs.
+// over. The reconciliation, sent again to the next owner, knows nothing of the attempt, which runs.
 func TestReconcile_ForAnEarlierOwnerReleasesNothing(t *testing.T) {
 	b := newFixture(t)
 	b.submit(events.Policy{})
@@ -228,7 +228,7 @@ func TestReconcile_ForAnEarlierOwnerReleasesNothing(t *testing.T) {
 	b.epoch++
 	b.takeOver()
 	if a := b.ask(command.LaneWork, late); a.Code != command.AnswerStale {
-		t.Errorf("roll call is answered %+v, want stale", a)
+		t.Errorf("reconciliation is answered %+v, want stale", a)
 	}
 	if got := b.task(); !got.OnNode() {
 		t.Errorf("task is %s, want it running", got.Phase())
@@ -247,7 +247,7 @@ func TestReconcile_NamesWhatIsOver(t *testing.T) {
 	}
 }
 
-// The cancel overtook the assignment on another way and found nothing to cancel. The roll call brings it again.
+// The cancel overtook the assignment on another way and found nothing to cancel. The reconciliation brings it again.
 func TestReconcile_RepeatsACancelThatCameTooEarly(t *testing.T) {
 	b := newFixture(t)
 	b.submit(events.Policy{})
@@ -321,7 +321,7 @@ func TestReconcile_ClosesTheOffersThatItCountsAsAnswered(t *testing.T) {
 	b.assign()
 }
 
-// An offer of the very number that a roll call counts as answered is closed, too.
+// An offer of the very number that a reconciliation counts as answered is closed, too.
 func TestReconcile_ClosesTheLastOfferThatItCountsAsAnswered(t *testing.T) {
 	b := newFixture(t)
 	parked := b.offer()

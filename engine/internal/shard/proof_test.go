@@ -35,7 +35,7 @@ func TestOwner_TellsNoStateOnceTheShardIsAnothers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := newFixture(t)
 			b.submit(events.Policy{})
-			b.node.refusal = "braked"
+			b.node.refusal = "the store is full"
 			b.epoch = int64(-b.sealed())
 			b.takeOver() // under revision 100
 			b.store.members.Owners[0] = store.Owner{Node: farID, Revision: 101}
@@ -60,8 +60,8 @@ func TestOwner_TellsNoStateOnceTheShardIsAnothers(t *testing.T) {
 	}
 }
 
-// A roll call that finds nothing comes all the time and must cost no read.
-func TestOwner_AnswersAnEmptyRollCallWithoutAProof(t *testing.T) {
+// A reconciliation that finds nothing comes all the time and must cost no read.
+func TestOwner_AnswersAnEmptyReconciliationWithoutAProof(t *testing.T) {
 	b := newFixture(t)
 	reads := &slowReads{Store: b.store, gate: make(chan error)}
 	close(reads.gate) // they wait for nothing
@@ -158,7 +158,7 @@ func TestOwner_TakesOutcomesOfASenderThatIsOneTooMany(t *testing.T) {
 		t.Errorf("task is %s", got.Phase())
 	}
 	if a := b.ask(command.LaneWork, &command.Reconcile{Node: selfID, Epoch: b.own.Ownership().Revision}); a.Code != command.AnswerOK {
-		t.Errorf("roll call: answer %d %s", a.Code, a.Text)
+		t.Errorf("reconciliation: answer %d %s", a.Code, a.Text)
 	}
 }
 

@@ -171,7 +171,7 @@ func TestExecutor_FunctionThatIgnoresItsEndIsOverAfterTenSecondsAndKeepsItsSlot(
 	}
 }
 
-// mute is a behavior that does not answer what follows a failure, until it is told to.
+// unresponsive is a behavior that does not answer what follows a failure, until it is told to.
 type unresponsive struct {
 	script
 	answer chan struct{}

@@ -71,7 +71,7 @@ func TestReconcile_NeverMissesTheAttemptsOfAnAnsweredOffer(t *testing.T) {
 
 // The answer to an offer got lost, and a later offer has closed it. The Reconcile that tells the owner so must not
 // wait for something else to happen in the shard.
-func TestOffer_GivenUpIsFollowedByARollCall(t *testing.T) {
+func TestOffer_GivenUpIsFollowedByAReconciliation(t *testing.T) {
 	w := newFixture(t, 8, nil)
 	of := w.offers
 	of.Send(w.session, 0, 0, nil)

@@ -79,7 +79,7 @@ func (c *checker) checkAll() {
 	c.checkRemains()
 	c.checkIdle()
 	c.checkPaused()
-	c.checkBraked()
+	c.checkAdmission()
 	c.checkSettings()
 	c.checkLists()
 	c.checkItems()

@@ -30,7 +30,7 @@ func (c *checker) checkEnded() {
 		if !t.known() || !t.promised() || slices.Contains(paused, s.behavior) || !s.stuck(ripe) {
 			continue
 		}
-		if s.phase != running && c.dueAfterTheBrake(s, late) > ripe {
+		if s.phase != running && c.dueOnceAdmitted(s, late) > ripe {
 			continue
 		}
 		if s.phase == running {
@@ -41,9 +41,9 @@ func (c *checker) checkEnded() {
 	}
 }
 
-// dueAfterTheBrake returns when a task is due, at the earliest: a repetition that the brake meets before it is late is
+// dueOnceAdmitted returns when a task is due, at the earliest: a repetition that is not admitted before it is late is
 // due when owners know that the store has room again.
-func (c *checker) dueAfterTheBrake(s *state, late events.Millis) events.Millis {
+func (c *checker) dueOnceAdmitted(s *state, late events.Millis) events.Millis {
 	due := s.due
 	if !s.isRepetition() || c.run.Info.EndWall == 0 {
 		return due

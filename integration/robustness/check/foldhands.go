@@ -193,7 +193,7 @@ func (s *WorkFold) Holds(id events.TaskID) bool {
 	return t.of != nil || t.held != nil && !t.held.gone || of != nil && of.stream.lasts()
 }
 
-// Lose leaves the work of a task, or of a worker, alone from now on: the events of the task make no sense.
+// Lose leaves the work of a task, or of a worker, alone from now on: the events of the task are corrupt.
 func (s *WorkFold) Lose(id events.TaskID) {
 	if t := s.tasks[id]; t != nil && s.workOf(t) != nil {
 		s.leave(s.workOf(t))

@@ -287,7 +287,7 @@ func (p *plan) tick(ev *events.Event, b *events.Ticked) {
 	}
 }
 
-// Lose judges a schedule no further, of which a run had an event that makes no sense.
+// Lose judges a schedule no further, of which a run had an event that is corrupt.
 func (s *ScheduleFold) Lose(run events.TaskID) {
 	p := s.byName[run.Affinity()]
 	if p != nil && (events.OriginOf(run) != 0 || p.def.Plan.Names == events.NamesByUUID) {

@@ -40,7 +40,7 @@ func (s *WorkFold) Granted(id events.TaskID, of PartOfRun) (n uint64, known bool
 	return s.granted[grant{id, of}], !s.lost && !s.broken[id]
 }
 
-// Unknown reports whether something of the works of a task may be lost, or makes no sense.
+// Unknown reports whether something of the works of a task may be lost, or is corrupt.
 func (s *WorkFold) Unknown(id events.TaskID) bool { return s.lost || s.broken[id] }
 
 // job is the work of a task.
@@ -294,7 +294,7 @@ func (s *WorkFold) Remains(before events.Millis) (problems []WorkProblem) {
 }
 
 // Items returns how many items of the run of a task's work have ended in buckets that are done, and how many permits
-// each partition has given, by counter; false = it has no work, or one that makes no sense.
+// each partition has given, by counter; false = it has no work, or one that is corrupt.
 func (s *WorkFold) Items(id events.TaskID) (all []PartCounts, known bool) {
 	of := s.byID[id]
 	if of == nil || of.broken {

@@ -14,7 +14,7 @@ import (
 // was asked for. One that changed nothing, a refusal or what was read, was right at some moment between the call and
 // the return. An event that no call may have caused has come from nowhere.
 type ItemJournal struct {
-	Broken bool // the journal goes on, but makes no sense: nothing is held against anybody
+	Broken bool // the journal goes on, but is corrupt: nothing is held against anybody
 
 	fold   ItemFold
 	stores map[string]*ledger
@@ -33,7 +33,7 @@ type ledger struct {
 	changes  []itemChange
 	items    map[int64]*version
 	requests map[string][]int // by "CLIENT/KEY": which changes are the first of one
-	broken   bool             // its events make no sense
+	broken   bool             // its events are corrupt
 }
 
 // itemChange is an event of an item.

@@ -216,7 +216,7 @@ func TestJudge_FindsWhatAWorkerGivesUpWrongly(t *testing.T) {
 	}
 }
 
-// Of what was lost, or makes no sense, nothing is held against anybody.
+// Of what was lost, or is corrupt, nothing is held against anybody.
 func TestJudge_LeavesOutWhatIsNotKnown(t *testing.T) {
 	told := calls()[:1]
 	for name, spoil := range map[string]func(*check.ItemJournal){

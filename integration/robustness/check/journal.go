@@ -6,7 +6,7 @@ import "taskledger/events"
 type journal struct {
 	shard     int
 	entries   []*entry
-	broken    bool // it goes on, but makes no sense
+	broken    bool // it goes on, but is corrupt
 	records   map[events.Record]*recordChain
 	items     ItemJournal
 	schedules ScheduleFold

@@ -27,7 +27,7 @@ const (
 	clean        = "13 clean"       // nothing remains after a stop
 	idle         = "14 idle"        // no ready task waits beside a free slot, outside of faults
 	paused       = "15 paused"      // does not start
-	braked       = "16 braked"      // submits add nothing to a store that is almost full
+	admission    = "16 admission"   // submits add nothing to a store that is almost full
 	listed       = "17 lists"       // tell every task once that was there and stayed
 	itemsTold    = "18 items"       // clients of task stores were told what the journal tells, and it has what they asked for
 	linear       = "linear"         // what clients were told can be put in one order that the journal explains

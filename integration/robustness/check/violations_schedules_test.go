@@ -412,7 +412,7 @@ var schedules = []planted{
 		}
 		delete(b.tasks, "nightly/run:1")
 	}, nil},
-	{"a tick that has its run while the store is almost full", "16 braked", func(b *builder) {
+	{"a tick that has its run while the store is almost full", "16 admission", func(b *builder) {
 		b.sets(often(), 10)
 		b.run.Faults = append(b.run.Faults, history.Fault{
 			Kind:  history.AlmostFullKind,

@@ -198,7 +198,7 @@ func (c *clientInRole) call(wait context.Context, caller int, r traffic.Request)
 	}
 }
 
-// damaged reports whether an error tells of a shard that holds what makes no sense.
+// damaged reports whether an error tells of a shard that holds what is corrupt.
 func damaged(err error) bool {
 	return errors.Is(err, store.ErrUnavailable) && strings.Contains(err.Error(), "quarantined")
 }

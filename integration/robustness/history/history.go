@@ -51,7 +51,7 @@ type Info struct {
 	Commands  int            // of the command line that were answered, where they are typed
 	Planned   []string       // kinds of faults that the run must have
 	Problems  []string       // of the run itself: a fault that did not bite, too little traffic; it then proves nothing
-	Filled    []Span         // in which a process saw that the load had filled the store up to the brake, where that is watched
+	Filled    []Span         // in which a process saw that the load had filled the store so far that nothing is admitted, where that is watched
 }
 
 // Span is a stretch of time.

@@ -104,7 +104,7 @@ func writeFile(path string, encode func(*json.Encoder) error) error {
 	return nil
 }
 
-// Load reads what Save wrote. Fields it does not know, lines beyond 4 MiB, files beyond 1 GiB and values that make no sense
+// Load reads what Save wrote. Fields it does not know, lines beyond 4 MiB, files beyond 1 GiB and values that are corrupt
 // are errors.
 func Load(dir string) (*Run, error) {
 	r := new(Run)

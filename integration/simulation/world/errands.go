@@ -17,19 +17,19 @@ import (
 
 // The works. Their items are numbers.
 const (
-	walk  = "walk"  // buckets for several workers
-	brake = "brake" // a partition is simulated before another one, and a counter has a limit
-	alone = "alone" // one bucket, whose items need no second worker
+	walk    = "walk"    // buckets for several workers
+	limited = "limited" // a partition is simulated before another one, and a counter has a limit
+	alone   = "alone"   // one bucket, whose items need no second worker
 )
 
-// changeCounter counts the changes of the work brake, of which mostChanges are allowed to each of its partitions.
+// changeCounter counts the changes of the work limited, of which mostChanges are allowed to each of its partitions.
 const (
 	changeCounter = "changes"
 	mostChanges   = 8
 )
 
-// walkTo, brakeTo and aloneTo bound the items.
-const walkTo, brakeTo, aloneTo = 40, 24, 6
+// walkTo, limitedTo and aloneTo bound the items.
+const walkTo, limitedTo, aloneTo = 40, 24, 6
 
 // errand is a work on one process. It implements task.Behavior.
 type errand[I any] struct {
@@ -64,10 +64,10 @@ func errands(killed context.Context, r *recorder, feeds *changeLogs) []task.Beha
 	thinkPart := works.Partition[job, step]{
 		ID:           "think",
 		Mode:         works.Simulate,
-		Items:        stepsTo(brakeTo),
-		Count:        func(context.Context, job) (int64, error) { return brakeTo, nil },
+		Items:        stepsTo(limitedTo),
+		Count:        func(context.Context, job) (int64, error) { return limitedTo, nil },
 		Process:      processStep(r),
-		Segmentation: segmentation.Plan{Kind: segmentation.Numeric, To: brakeTo, Buckets: 3},
+		Segmentation: segmentation.Plan{Kind: segmentation.Numeric, To: limitedTo, Buckets: 3},
 		Workers:      2,
 		Thresholds:   changes,
 	}
@@ -77,7 +77,7 @@ func errands(killed context.Context, r *recorder, feeds *changeLogs) []task.Beha
 	all := (&streams{feeds, r, killed}).behaviors(policy)
 	for _, w := range []*works.Work[job, step]{
 		works.Define(walk, policy, walkPart),
-		works.Define(brake, policy, thinkPart, doPart),
+		works.Define(limited, policy, thinkPart, doPart),
 		works.Define(alone, policy, alonePart),
 	} {
 		all = append(all, &errand[step]{w, r, killed})

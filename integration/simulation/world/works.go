@@ -17,7 +17,7 @@ func (s *scenario) errand() {
 	if s.w.dice.chance(0.5) {
 		s.id += "/p"
 	}
-	o := order{id: s.id, behavior: pick(s.w.dice, walk, walk, brake, brake, alone), job: job{
+	o := order{id: s.id, behavior: pick(s.w.dice, walk, walk, limited, limited, alone), job: job{
 		Work:    s.work(60),
 		Changes: pick(s.w.dice, 0, mostChanges, 2*mostChanges),
 		Breaks:  pick(s.w.dice, 0, 0, 0, 1, 4),

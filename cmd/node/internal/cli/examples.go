@@ -47,7 +47,7 @@ var examplesOf = map[string][]example{
 	"token revoke": {run("the one that token list shows so", "token", "revoke", "kq3vha5c")},
 	"demo":         {run("the files of another directory", "demo", "/usr/share/doc")},
 	"mirror": {
-		run("with a brake", "mirror", "--max-deletes", "100", "/srv/photos", "/mnt/photos"),
+		run("with a limit of deletions", "mirror", "--max-deletes", "100", "/srv/photos", "/mnt/photos"),
 		run("that goes on", "mirror", "--follow", "--data", "/tmp/m", "/srv/photos", "/mnt/photos"),
 		run("where others find it", "mirror", "--data", "/tmp/m", "/srv/photos", "/mnt/photos"),
 		run("one more process of it", "mirror", "--join", "/tmp/m", "/srv/photos", "/mnt/photos"),

@@ -88,10 +88,10 @@ func TestAll_KnowsWhenTheStoreIsAlmostFull(t *testing.T) {
 		want  string // "" = nothing
 	}{
 		"a task before it is seen": {added(4*time.Second, func(b *builder) { b.done("b") }), ""},
-		"a task":                   {added(6*time.Second, func(b *builder) { b.done("b") }), "16 braked"},
+		"a task":                   {added(6*time.Second, func(b *builder) { b.done("b") }), "16 admission"},
 		"a task when it is over":   {added(11*time.Second, func(b *builder) { b.done("b") }), ""},
-		"a further run":            {added(6*time.Second, again), "16 braked"},
-		"parameters":               {added(6*time.Second, func(b *builder) { b.join2("a", true, &events.Merged{Params: events.JSON([]byte("12"))}) }), "16 braked"},
+		"a further run":            {added(6*time.Second, again), "16 admission"},
+		"parameters":               {added(6*time.Second, func(b *builder) { b.join2("a", true, &events.Merged{Params: events.JSON([]byte("12"))}) }), "16 admission"},
 		"a run that an operator asks": {added(6*time.Second, func(b *builder) {
 			b.command(history.Retry, "a", &events.Rescheduled{At: b.now + 1})
 			b.start("a", "n-1")

@@ -7,9 +7,9 @@ import (
 	"taskledger/integration/robustness/history"
 )
 
-// checkBraked holds that no submit and no schedule adds a task, a run or other parameters while the store is almost full, from when every owner must
+// checkAdmission holds that no submit and no schedule adds a task, a run or other parameters while the store is almost full, from when every owner must
 // have seen it. What operators ask for is free.
-func (c *checker) checkBraked() {
+func (c *checker) checkAdmission() {
 	if !c.timed() {
 		return
 	}
@@ -33,7 +33,7 @@ func (c *checker) checkAdded(t *task, s span) {
 		by := t.cause(i)
 		adds := by == bySubmit || by == byTick || by == byHand || by == byMerge || by == byAgain && t.steps[i-1].state.final()
 		if at := c.moment(t, i); adds && at > s.from && at < s.until {
-			c.accuse(braked, t, t.steps[i].entry, "%s, %s after the store began to be almost full", t.steps[i].ev.Kind(), time.Duration(at-s.from)+toHear)
+			c.accuse(admission, t, t.steps[i].entry, "%s, %s after the store began to be almost full", t.steps[i].ev.Kind(), time.Duration(at-s.from)+toHear)
 		}
 	}
 }
