@@ -87,8 +87,8 @@ var All = []Front{
 			Metrics:   in("engine/internal/stores/owner.go", "set(meter.ItemsAvailable,"),
 			Explain:   not("no task waits for an item"),
 			Checker:   in("integration/robustness/check/records.go", "j.items.Apply(ev)"),
-			Traffic:   in("integration/robustness/traffic/keeper.go", "history.ItemCall{Claim: q}"),
-			Simulated: in("integration/simulation/world/scenarios.go", "w.keepers.Keep(count, seed)"),
+			Traffic:   in("integration/robustness/traffic/storeclient.go", "history.ItemCall{Claim: q}"),
+			Simulated: in("integration/simulation/world/scenarios.go", "w.storeClients.Keep(count, seed)"),
 		},
 	},
 	{

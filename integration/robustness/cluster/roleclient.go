@@ -147,7 +147,7 @@ func (c *clientInRole) submitOn(wait context.Context) {
 	c.stopSubmit = stop
 	c.begun++
 	source := fmt.Sprintf("%s/%d", c.Source, c.begun)
-	c.submitting.Go(func() { c.keepStores(ctx, c.engine, source, clientKeepers) })
+	c.submitting.Go(func() { c.keepStores(ctx, c.engine, source, storeClientsOfClient) })
 	n := callers
 	if c.Few {
 		n = fewCallers

@@ -14,8 +14,8 @@ import (
 
 // Clients of task stores in a process of a client, and of a node.
 const (
-	clientKeepers = 2
-	nodeKeepers   = 1
+	storeClientsOfClient = 2
+	storeClientsOfNode   = 1
 )
 
 // keepStores has clients of task stores make calls until ctx ends. No other process of the run has the source, and this one has it once.
@@ -23,7 +23,7 @@ func (p *inRole) keepStores(ctx context.Context, c *engine.Client, source string
 	h := fnv.New64a()
 	_, _ = h.Write([]byte(source))
 	of := h.Sum64()
-	k := traffic.Keepers{First: 1 + int64(of%(item.MaxNumber-100)), Timeout: askWithin, Waits: context.Background(),
+	k := traffic.StoreClients{First: 1 + int64(of%(item.MaxNumber-100)), Timeout: askWithin, Waits: context.Background(),
 		Over: func() bool { return ctx.Err() != nil },
 		Rest: func(d time.Duration) {
 			select {

@@ -194,7 +194,7 @@ func (n *nodeInRole) submitOn() {
 	n.submitting.Go(func() { n.submit(ctx) })
 	n.begun++
 	source := fmt.Sprintf("%s/%d", Source(n.Name, os.Getpid()), n.begun)
-	n.submitting.Go(func() { n.keepStores(ctx, n.engine.Client, source, nodeKeepers) })
+	n.submitting.Go(func() { n.keepStores(ctx, n.engine.Client, source, storeClientsOfNode) })
 }
 
 // submitOff returns when no submit is under way.

@@ -21,7 +21,7 @@ const failed = "/err"
 
 // employer has items handled by workers, one after another, that give up items which they have claimed too often.
 type employer struct {
-	k    *keeper
+	k    *storeClient
 	seed uint64 // of what its workers draw
 	life uint64 // number of the latest of them
 }
@@ -56,7 +56,7 @@ func (e *employer) employ() {
 // worker is the backend and the handler of one taskstore.Worker. It implements taskstore.Backend.
 type worker struct {
 	taskstore.Backend // none: a worker only updates and claims
-	s                 *Keepers
+	s                 *StoreClients
 	id                int64
 	life              uint64
 	most              int         // claims of an item

@@ -16,14 +16,14 @@ func passing(first int64) string { return fmt.Sprint("passing-", first) }
 
 // passer is the client of a store that comes and goes. It gives no keys, for which a store would be kept.
 type passer struct {
-	k     *keeper
+	k     *storeClient
 	away  bool  // it has left the store empty
 	since int64 // so
 }
 
 // Pass has the store that comes and goes come, and go at once, unless it went a moment ago: where it stays away it is
 // forgotten. One goroutine at a time may call it, once Keep was called.
-func (s *Keepers) Pass() {
+func (s *StoreClients) Pass() {
 	p := s.passer
 	if p.away && time.Duration(s.Now()-p.since) < staysAway {
 		return

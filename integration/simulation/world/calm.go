@@ -24,9 +24,9 @@ func (w *world) trickle(lasts time.Duration) {
 		}
 		w.oneMore()
 		if w.dice.chance(visitShare) {
-			w.keepers.Visit(w.dice.n(math.MaxInt))
+			w.storeClients.Visit(w.dice.n(math.MaxInt))
 		}
-		w.keepers.Pass()
+		w.storeClients.Pass()
 	}
 }
 

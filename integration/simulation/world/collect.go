@@ -59,7 +59,7 @@ func (w *world) collect() error {
 	defer cancel()
 	if w.waitCtx.Err() == nil { // else somebody waited in vain, which is damage enough
 		w.readSettings()
-		w.keepers.Read()
+		w.storeClients.Read()
 	}
 	tasks, err := w.tasks(ctx)
 	if err != nil {

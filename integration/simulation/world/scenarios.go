@@ -36,8 +36,8 @@ var scenarios = []func(*scenario){
 	(*scenario).stream, (*scenario).stream, (*scenario).overdue, (*scenario).overdue,
 }
 
-// keepersLeast and keepersMost bound the number of clients of task stores.
-const keepersLeast, keepersMost = 3, 5
+// leastStoreClients and mostStoreClients bound the number of clients of task stores.
+const leastStoreClients, mostStoreClients = 3, 5
 
 // spares counts the behaviors without tasks, which can be paused and hold nothing up.
 const spares = 3
@@ -45,10 +45,10 @@ const spares = 3
 // traffic runs the scenarios to their ends, waits left out, beside the clients of task stores.
 func (w *world) traffic() {
 	var all sync.WaitGroup
-	seed, count := uint64(w.dice.n(math.MaxInt)), keepersLeast+w.dice.n(keepersMost-keepersLeast+1)
+	seed, count := uint64(w.dice.n(math.MaxInt)), leastStoreClients+w.dice.n(mostStoreClients-leastStoreClients+1)
 	end := time.Now().Add(trafficLasts)
-	w.keepers.Over = func() bool { return !time.Now().Before(end) }
-	all.Go(func() { w.keepers.Keep(count, seed) })
+	w.storeClients.Over = func() bool { return !time.Now().Before(end) }
+	all.Go(func() { w.storeClients.Keep(count, seed) })
 	for i := range scenarioCount {
 		at := w.dice.between(0, trafficLasts)
 		play := pick(w.dice, scenarios...)

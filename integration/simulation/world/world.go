@@ -40,11 +40,11 @@ type world struct {
 	late    sync.WaitGroup      // requests that arrive when nobody waits for them any more
 	record  *recorder
 
-	keepers *traffic.Keepers
-	feeds   changeLogs
-	waits   sync.WaitGroup  // for futures
-	waitCtx context.Context // of the waits; giveUp ends it
-	giveUp  context.CancelFunc
+	storeClients *traffic.StoreClients
+	feeds        changeLogs
+	waits        sync.WaitGroup  // for futures
+	waitCtx      context.Context // of the waits; giveUp ends it
+	giveUp       context.CancelFunc
 
 	mu      sync.Mutex
 	nodes   [nodes]*process // nil while down
@@ -72,7 +72,7 @@ func newWorld(seed uint64) *world {
 		w.archive = memarchive.New()
 	}
 	w.waitCtx, w.giveUp = context.WithCancel(context.Background())
-	w.keepers = w.record.Keepers(w.waitCtx, func() (*engine.Client, context.Context) {
+	w.storeClients = w.record.StoreClients(w.waitCtx, func() (*engine.Client, context.Context) {
 		p := w.someClient()
 		return p.client, p.killed
 	})

@@ -167,7 +167,7 @@ func (a *app) runListening(ctx context.Context, cfg engine.NodeConfig, link *con
 	if err != nil {
 		return errors.Join(err, watch.Close(), web.Close())
 	}
-	return a.runUntil(ctx, node, a.sync.keeper(node, a.nodeName(), log), link, at, watch, web)
+	return a.runUntil(ctx, node, a.sync.applier(node, a.nodeName(), log), link, at, watch, web)
 }
 
 // warnOfExec says what programs of tasks may do here.
@@ -181,7 +181,7 @@ func (a *app) warnOfExec(ctx context.Context, log *slog.Logger) {
 }
 
 // runUntil runs the node, and says where it listens once it serves.
-func (a *app) runUntil(ctx context.Context, node *engine.Node, keeper *syncfile.Keeper, link *connect.Link, at httpd.Place, watch *monitor.Monitor, web *httpd.Server) error {
+func (a *app) runUntil(ctx context.Context, node *engine.Node, applier *syncfile.Applier, link *connect.Link, at httpd.Place, watch *monitor.Monitor, web *httpd.Server) error {
 	running, stop := context.WithCancel(ctx)
 	defer stop()
 	watched, drained := context.WithCancel(context.WithoutCancel(ctx))
@@ -220,8 +220,8 @@ func (a *app) runUntil(ctx context.Context, node *engine.Node, keeper *syncfile.
 			return nil
 		}
 		a.greet(link, at, watch, web)
-		if keeper != nil {
-			keeper.Run(running)
+		if applier != nil {
+			applier.Run(running)
 		}
 		<-running.Done()
 		if ctx.Err() != nil {

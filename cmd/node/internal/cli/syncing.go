@@ -45,12 +45,12 @@ func (s *syncing) untilHungUp(ctx context.Context) (context.Context, context.Can
 	return signal.NotifyContext(ctx, syscall.SIGHUP)
 }
 
-// keeper returns what applies the file; nil without one.
-func (s *syncing) keeper(node *engine.Node, name string, log *slog.Logger) *syncfile.Keeper {
+// applier returns what applies the file; nil without one.
+func (s *syncing) applier(node *engine.Node, name string, log *slog.Logger) *syncfile.Applier {
 	if s.path == "" {
 		return nil
 	}
-	return &syncfile.Keeper{
+	return &syncfile.Applier{
 		Path: s.path,
 		Applier: &apply.Applier{
 			Schedules: node.Client.Schedules(),

@@ -37,8 +37,8 @@ func Read(ctx context.Context, path string) (apply.File, []collections.Warning, 
 	return file, warnings, err
 }
 
-// Keeper applies a file when the node is ready, and as often as it is told to.
-type Keeper struct {
+// Applier applies a file when the node is ready, and as often as it is told to.
+type Applier struct {
 	Path    string
 	Applier *apply.Applier
 	// File, with Warnings, is the file as it was read at start.
@@ -51,7 +51,7 @@ type Keeper struct {
 }
 
 // Run applies files until ctx ends. What fails is logged, and tried again every minute, or when Again says so.
-func (k *Keeper) Run(ctx context.Context) {
+func (k *Applier) Run(ctx context.Context) {
 	k.warn(ctx, k.Warnings)
 	file, said := &k.File, ""
 	for {
@@ -84,21 +84,21 @@ func (k *Keeper) Run(ctx context.Context) {
 	}
 }
 
-func (k *Keeper) after(d time.Duration) <-chan time.Time {
+func (k *Applier) after(d time.Duration) <-chan time.Time {
 	if k.After != nil {
 		return k.After(d)
 	}
 	return time.After(d)
 }
 
-func (k *Keeper) warn(ctx context.Context, warnings []collections.Warning) {
+func (k *Applier) warn(ctx context.Context, warnings []collections.Warning) {
 	for _, w := range warnings {
 		k.Log.WarnContext(ctx, "the file of collections: "+w.String())
 	}
 }
 
 // apply applies a file unless its hash is one of those that were applied.
-func (k *Keeper) apply(ctx context.Context, file *apply.File) error {
+func (k *Applier) apply(ctx context.Context, file *apply.File) error {
 	ctx, stop := context.WithTimeout(ctx, within)
 	defer stop()
 	is, err := k.Applier.Standing(ctx, file)

@@ -144,7 +144,7 @@ func (k *keeping) start() (stop func()) {
 	if err != nil {
 		k.Fatal(err)
 	}
-	keeper := &syncfile.Keeper{
+	applier := &syncfile.Applier{
 		Path:     k.path,
 		Applier:  &apply.Applier{Schedules: &k.cluster, Nodes: &k.cluster, Stores: k.stores, By: "node a"},
 		File:     file,
@@ -157,7 +157,7 @@ func (k *keeping) start() (stop func()) {
 	ended := make(chan struct{})
 	go func() {
 		defer close(ended)
-		keeper.Run(ctx)
+		applier.Run(ctx)
 	}()
 	stop = sync.OnceFunc(func() {
 		cancel()
@@ -185,7 +185,7 @@ func (k *keeping) has(names string) {
 	}
 }
 
-func TestKeeper_AppliesAFileAtStartAndAtAHangUp(t *testing.T) {
+func TestApplier_AppliesAFileAtStartAndAtAHangUp(t *testing.T) {
 	k := newKeeping(t)
 	k.write("a", "b")
 	k.start()
@@ -204,7 +204,7 @@ func TestKeeper_AppliesAFileAtStartAndAtAHangUp(t *testing.T) {
 }
 
 // Whoever takes a file back, and has it read again, is told by which command it is applied.
-func TestKeeper_AFileThatIsTakenBackAndReadAgainNamesTheCommandThatAppliesIt(t *testing.T) {
+func TestApplier_AFileThatIsTakenBackAndReadAgainNamesTheCommandThatAppliesIt(t *testing.T) {
 	k := newKeeping(t)
 	k.write("a")
 	k.start()
@@ -219,7 +219,7 @@ func TestKeeper_AFileThatIsTakenBackAndReadAgainNamesTheCommandThatAppliesIt(t *
 }
 
 // What an operator has changed by hand since is not turned back by a start.
-func TestKeeper_TheNewestFileIsNotCompared(t *testing.T) {
+func TestApplier_TheNewestFileIsNotCompared(t *testing.T) {
 	k := newKeeping(t)
 	k.write("a", "b")
 	stop := k.start()
@@ -236,7 +236,7 @@ func TestKeeper_TheNewestFileIsNotCompared(t *testing.T) {
 }
 
 // A node that comes back with a file of last week says so, and turns nothing back.
-func TestKeeper_AnOlderFileTurnsNothingBack(t *testing.T) {
+func TestApplier_AnOlderFileTurnsNothingBack(t *testing.T) {
 	k := newKeeping(t)
 	k.write("a")
 	stop := k.start()
@@ -257,7 +257,7 @@ func TestKeeper_AnOlderFileTurnsNothingBack(t *testing.T) {
 	k.says("INFO", "applied last")
 }
 
-func TestKeeper_TriesAgainEveryMinuteAndComplainsOnce(t *testing.T) {
+func TestApplier_TriesAgainEveryMinuteAndComplainsOnce(t *testing.T) {
 	k := newKeeping(t)
 	k.away = 3
 	k.write("a")
@@ -270,7 +270,7 @@ func TestKeeper_TriesAgainEveryMinuteAndComplainsOnce(t *testing.T) {
 	k.has("s_a")
 }
 
-func TestKeeper_WarnsOfWhatTheFileIsTakenInSpiteOf(t *testing.T) {
+func TestApplier_WarnsOfWhatTheFileIsTakenInSpiteOf(t *testing.T) {
 	k := newKeeping(t)
 	k.raw("sources: {s: {collections: [{name: a}]}}")
 	k.start()
@@ -278,7 +278,7 @@ func TestKeeper_WarnsOfWhatTheFileIsTakenInSpiteOf(t *testing.T) {
 	k.says("INFO", "was applied")
 }
 
-func TestKeeper_WarnsOfAFileThatRemovesAll(t *testing.T) {
+func TestApplier_WarnsOfAFileThatRemovesAll(t *testing.T) {
 	k := newKeeping(t)
 	k.write("a", "b")
 	k.start()

@@ -12,9 +12,9 @@ import (
 // itemsTold is the invariant that a client of a task store sees broken itself, as package check names it.
 const itemsTold = "18 items"
 
-// Keepers returns clients of task stores, who ask through those that client draws, for as long as somebody waits.
-func (r *recorder) Keepers(waits context.Context, client func() (*engine.Client, context.Context)) *traffic.Keepers {
-	return &traffic.Keepers{First: 1000, Timeout: 6 * time.Second, Waits: waits, Rest: time.Sleep, Now: r.Now, Client: client,
+// StoreClients returns clients of task stores, who ask through those that client draws, for as long as somebody waits.
+func (r *recorder) StoreClients(waits context.Context, client func() (*engine.Client, context.Context)) *traffic.StoreClients {
+	return &traffic.StoreClients{First: 1000, Timeout: 6 * time.Second, Waits: waits, Rest: time.Sleep, Now: r.Now, Client: client,
 		Tell: func(_ int64, c history.ItemCall) {
 			if c.Answer != "" {
 				r.addItemCall(c)

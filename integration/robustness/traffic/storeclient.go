@@ -31,9 +31,9 @@ var (
 	groups = []string{"g", "h"}
 )
 
-// Keepers are clients of task stores, in simulated histories and in runs of real processes: each makes one call after
+// StoreClients ask task stores, in simulated histories and in runs of real processes: each makes one call after
 // another, of which some must be refused, and tells what it was told. Their fields are set before the first call.
-type Keepers struct {
+type StoreClients struct {
 	First   int64           // the number of the first client; the others follow. Nobody else has them
 	Timeout time.Duration   // how long a call takes, at most
 	Waits   context.Context // ends when nobody waits any more
@@ -47,16 +47,16 @@ type Keepers struct {
 	// Damage hears of what no client has to expect.
 	Damage func(format string, args ...any)
 
-	all    []*keeper
+	all    []*storeClient
 	passer *passer
 	calls  atomic.Int64
 	mu     sync.Mutex
 	ids    map[string][]int64 // by store: those that clients were told of lately
 }
 
-// keeper is one of them, who makes one call at a time.
-type keeper struct {
-	all    *Keepers
+// storeClient is one of them: it makes one call at a time.
+type storeClient struct {
+	all    *StoreClients
 	random *rand.Rand // what the seed decides
 	id     int64
 	store  string
@@ -67,38 +67,38 @@ type keeper struct {
 
 // Keep has so many clients, whom the seed draws, make calls until it is over, beside a worker and a store that comes
 // and goes.
-func (s *Keepers) Keep(count int, seed uint64) {
+func (s *StoreClients) Keep(count int, seed uint64) {
 	s.ids = map[string][]int64{}
 	random := rand.New(rand.NewPCG(seed, 0))
 	var all sync.WaitGroup
 	for i := range count {
-		k := s.keeper(random, i, "")
+		k := s.storeClient(random, i, "")
 		k.store = pick(k.random, stores...)
 		s.all = append(s.all, k)
 		all.Go(k.keep)
 	}
-	s.passer = &passer{k: s.keeper(random, count, passing(s.First))}
+	s.passer = &passer{k: s.storeClient(random, count, passing(s.First))}
 	s.passer.k.plain = true
 	all.Go(func() { s.passer.k.until(s.Pass) })
-	e := &employer{k: s.keeper(random, count+1, ""), seed: random.Uint64()}
+	e := &employer{k: s.storeClient(random, count+1, ""), seed: random.Uint64()}
 	e.k.store = pick(e.k.random, stores...)
 	all.Go(func() { e.k.until(e.employ) })
 	all.Wait()
 }
 
-// keeper returns the one of a number, of a store.
-func (s *Keepers) keeper(random *rand.Rand, number int, store string) *keeper {
-	return &keeper{all: s, random: rand.New(rand.NewPCG(random.Uint64(), 0)), id: s.First + int64(number), store: store}
+// storeClient returns the one of a number, of a store.
+func (s *StoreClients) storeClient(random *rand.Rand, number int, store string) *storeClient {
+	return &storeClient{all: s, random: rand.New(rand.NewPCG(random.Uint64(), 0)), id: s.First + int64(number), store: store}
 }
 
 // Visit has one of them, whom a number draws, do one thing more.
-func (s *Keepers) Visit(n int) { s.all[n%len(s.all)].visit() }
+func (s *StoreClients) Visit(n int) { s.all[n%len(s.all)].visit() }
 
 // Read has somebody read every group of every store. That nobody shows one is damage.
-func (s *Keepers) Read() {
+func (s *StoreClients) Read() {
 	for _, store := range append(stores, passing(s.First)) {
 		for _, group := range append(groups, groups[0]+failed) {
-			k := &keeper{all: s, random: rand.New(rand.NewPCG(0, 0)), store: store}
+			k := &storeClient{all: s, random: rand.New(rand.NewPCG(0, 0)), store: store}
 			if c := k.call(history.ItemCall{Store: store, Group: group}); c.Answer != history.OK {
 				s.Damage("group %s of store %s is not shown at the end: %s", group, store, c.Error)
 			}
@@ -106,10 +106,10 @@ func (s *Keepers) Read() {
 	}
 }
 
-func (k *keeper) keep() { k.until(k.visit) }
+func (k *storeClient) keep() { k.until(k.visit) }
 
 // until does something again and again until it is over.
-func (k *keeper) until(do func()) {
+func (k *storeClient) until(do func()) {
 	for {
 		k.all.Rest(k.between(0, restMost))
 		if k.all.Over() {
@@ -119,23 +119,23 @@ func (k *keeper) until(do func()) {
 	}
 }
 
-func (k *keeper) chance(p float64) bool { return k.random.Float64() < p }
+func (k *storeClient) chance(p float64) bool { return k.random.Float64() < p }
 
-func (k *keeper) between(least, most time.Duration) time.Duration {
+func (k *storeClient) between(least, most time.Duration) time.Duration {
 	return least + time.Duration(k.random.Int64N(int64(most-least)+1))
 }
 
-// doings lists what a keeper does, each as often as it is likely.
-var doings = []func(*keeper){
-	(*keeper).add, (*keeper).add, (*keeper).add, (*keeper).claim, (*keeper).claim, (*keeper).claim, (*keeper).claim,
-	(*keeper).finish, (*keeper).finish, (*keeper).renew, (*keeper).meddle, (*keeper).meddle, (*keeper).look, (*keeper).look, (*keeper).check,
+// doings lists what a client does, each as often as it is likely.
+var doings = []func(*storeClient){
+	(*storeClient).add, (*storeClient).add, (*storeClient).add, (*storeClient).claim, (*storeClient).claim, (*storeClient).claim, (*storeClient).claim,
+	(*storeClient).finish, (*storeClient).finish, (*storeClient).renew, (*storeClient).meddle, (*storeClient).meddle, (*storeClient).look, (*storeClient).look, (*storeClient).check,
 }
 
 // visit does one thing.
-func (k *keeper) visit() { pick(k.random, doings...)(k) }
+func (k *storeClient) visit() { pick(k.random, doings...)(k) }
 
 // known is an id that somebody was told of lately.
-func (k *keeper) known() int64 {
+func (k *storeClient) known() int64 {
 	k.all.mu.Lock()
 	ids := slices.Clone(k.all.ids[k.store])
 	k.all.mu.Unlock()
@@ -146,7 +146,7 @@ func (k *keeper) known() int64 {
 }
 
 // learn remembers an id for others.
-func (k *keeper) learn(id int64) {
+func (k *storeClient) learn(id int64) {
 	k.all.mu.Lock()
 	defer k.all.mu.Unlock()
 	ids := append(k.all.ids[k.store], id)
@@ -154,34 +154,34 @@ func (k *keeper) learn(id int64) {
 }
 
 // depends draws what a request depends on: nothing, in most cases.
-func (k *keeper) depends() []int64 {
+func (k *storeClient) depends() []int64 {
 	if k.chance(0.7) {
 		return nil
 	}
 	return []int64{k.known()}
 }
 
-func (k *keeper) group() string { return pick(k.random, groups...) }
+func (k *storeClient) group() string { return pick(k.random, groups...) }
 
 // later draws when an item becomes available.
-func (k *keeper) later() item.When {
+func (k *storeClient) later() item.When {
 	return pick(k.random, 0, 0, item.When(-k.random.IntN(1500)), item.When(1))
 }
 
 // data is such that no other call has them.
-func (k *keeper) data() []byte { return fmt.Appendf(nil, "%d of %d", k.calls, k.id) }
+func (k *storeClient) data() []byte { return fmt.Appendf(nil, "%d of %d", k.calls, k.id) }
 
-func (k *keeper) adds() (all []item.Add) {
+func (k *storeClient) adds() (all []item.Add) {
 	for range 1 + k.random.IntN(3) {
 		all = append(all, item.Add{Group: k.group(), At: k.later(), Data: k.data()})
 	}
 	return all
 }
 
-func (k *keeper) add() { k.update(&item.Update{Depends: k.depends(), Adds: k.adds()}) }
+func (k *storeClient) add() { k.update(&item.Update{Depends: k.depends(), Adds: k.adds()}) }
 
 // claim takes an item for a moment or longer, and works; in most cases it then finishes, in time or too late.
-func (k *keeper) claim() {
+func (k *storeClient) claim() {
 	lasts := k.between(50*time.Millisecond, 1500*time.Millisecond)
 	q := &item.Claim{Client: k.id, Group: k.group(), Duration: lasts, Depends: k.depends()}
 	if k.chance(0.3) {
@@ -199,8 +199,8 @@ func (k *keeper) claim() {
 	}
 }
 
-// finish removes what the keeper claimed last, however long ago, and adds what follows.
-func (k *keeper) finish() {
+// finish removes what the client claimed last, however long ago, and adds what follows.
+func (k *storeClient) finish() {
 	if k.mine == 0 {
 		return
 	}
@@ -211,8 +211,8 @@ func (k *keeper) finish() {
 	k.update(u)
 }
 
-// renew claims what the keeper claimed last for longer.
-func (k *keeper) renew() {
+// renew claims what the client claimed last for longer.
+func (k *storeClient) renew() {
 	if k.mine == 0 {
 		return
 	}
@@ -223,7 +223,7 @@ func (k *keeper) renew() {
 }
 
 // meddle changes or removes items that may be another's, or may have gone.
-func (k *keeper) meddle() {
+func (k *storeClient) meddle() {
 	u := &item.Update{Depends: k.depends()}
 	one, other := k.known(), k.known()
 	if k.chance(0.5) {
@@ -238,7 +238,7 @@ func (k *keeper) meddle() {
 }
 
 // look reads items, or a group.
-func (k *keeper) look() {
+func (k *storeClient) look() {
 	if k.chance(0.5) {
 		k.ask(history.ItemCall{Group: k.group()})
 		return
@@ -249,10 +249,10 @@ func (k *keeper) look() {
 }
 
 // check asks whether items are there.
-func (k *keeper) check() { k.update(&item.Update{Depends: []int64{k.known(), k.known()}}) }
+func (k *storeClient) check() { k.update(&item.Update{Depends: []int64{k.known(), k.known()}}) }
 
 // key draws one that no other call has, or none.
-func (k *keeper) key() string {
+func (k *storeClient) key() string {
 	k.calls++
 	if k.plain || k.chance(0.2) {
 		return ""
@@ -260,14 +260,14 @@ func (k *keeper) key() string {
 	return fmt.Sprint("key ", k.calls)
 }
 
-func (k *keeper) update(u *item.Update) history.ItemCall {
+func (k *storeClient) update(u *item.Update) history.ItemCall {
 	u.Client, u.Key = k.id, k.key()
 	return k.ask(history.ItemCall{Update: u})
 }
 
 // ask makes a call, which is repeated with its key until somebody answers, and now and then once more, or as another
 // one under the key.
-func (k *keeper) ask(c history.ItemCall) (told history.ItemCall) {
+func (k *storeClient) ask(c history.ItemCall) (told history.ItemCall) {
 	c.Store = k.store
 	told = k.call(c)
 	keyed := c.Update != nil && c.Update.Key != "" || c.Claim != nil && c.Claim.Key != ""
@@ -289,7 +289,7 @@ func (k *keeper) ask(c history.ItemCall) (told history.ItemCall) {
 }
 
 // call makes a call once and records what it was told.
-func (k *keeper) call(c history.ItemCall) history.ItemCall {
+func (k *storeClient) call(c history.ItemCall) history.ItemCall {
 	at, killed := k.all.Client()
 	ctx, cancel := context.WithTimeout(k.all.Waits, k.between(500*time.Millisecond, k.all.Timeout))
 	defer cancel()
@@ -298,7 +298,7 @@ func (k *keeper) call(c history.ItemCall) history.ItemCall {
 }
 
 // call makes a call of a client, whose process may have been killed, and records what it was told.
-func (s *Keepers) call(ctx context.Context, at *engine.Client, killed context.Context, c *history.ItemCall) error {
+func (s *StoreClients) call(ctx context.Context, at *engine.Client, killed context.Context, c *history.ItemCall) error {
 	c.Call = s.Now()
 	number := s.calls.Add(1)
 	s.Tell(number, *c)
