@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
-	"taskledger/engine/internal/lookout"
+	"taskledger/engine/internal/liveness"
 	"taskledger/engine/internal/sender"
 	"taskledger/events"
 	"taskledger/internal/message"
@@ -53,14 +53,14 @@ func (p *planned) policy() (policy task.Policy, err error) {
 
 // planAway asks a node that has the behavior. It changes nothing, so an error is never task.ErrUnknown.
 func (c *Client) planAway(ctx context.Context, cmd *command.Plan) (planned, error) {
-	again := lookout.Again
+	again := liveness.Again
 	for began := time.Now(); ; {
 		p, err := c.askPlanner(ctx, cmd)
 		if !errors.Is(err, task.ErrNoNode) {
 			return p, err
 		}
-		if time.Since(began) >= lookout.Timeout {
-			if again = lookout.Later; !task.AwaitsNodes(ctx) {
+		if time.Since(began) >= liveness.Timeout {
+			if again = liveness.Later; !task.AwaitsNodes(ctx) {
 				return p, err
 			}
 		}

@@ -130,22 +130,22 @@ func (m *member) answerPlans(ctx context.Context) error {
 			m.log.WarnContext(ctx, "plans asked for through the store are delayed", "err", err)
 			continue
 		}
-		letter, err := command.ReadMessage[command.PlanMessage](l.Batch)
+		message, err := command.ReadMessage[command.PlanMessage](l.Batch)
 		later := errors.Is(err, wire.ErrTail)
 		if later {
-			letter, err = command.ReadLenient[command.PlanMessage](l.Batch)
+			message, err = command.ReadLenient[command.PlanMessage](l.Batch)
 		}
 		if err != nil {
-			m.log.WarnContext(ctx, "plan letter cannot be read", "sender", l.Sender, "err", err)
+			m.log.WarnContext(ctx, "plan message cannot be read", "sender", l.Sender, "err", err)
 			continue
 		}
-		if !slices.Contains(letter.Planners, m.session.ID) || m.exec.Behavior(letter.Plan.Behavior) == nil {
+		if !slices.Contains(message.Planners, m.session.ID) || m.exec.Behavior(message.Plan.Behavior) == nil {
 			continue
 		}
 		m.spawn(func(ctx context.Context) {
 			a := command.Misplaced(command.LaterPlan, m.session.ID)
 			if !later {
-				a = m.planHere(ctx, &letter.Plan)
+				a = m.planHere(ctx, &message.Plan)
 			}
 			err := m.mailbox.Answer(ctx, l, command.EncodeAnswers([]command.Answer{a}))
 			if err != nil && ctx.Err() == nil {

@@ -41,20 +41,20 @@ func (m *member) serveShard(ctx context.Context, of int, in *shard.Inbox) {
 func (m *member) readMailbox(ctx context.Context, of int, in *shard.Inbox) {
 	defer func() {
 		if ctx.Err() == nil {
-			m.end(fmt.Errorf("letters of shard %d %w", of, errEndedEarly))
+			m.end(fmt.Errorf("mailbox of shard %d %w", of, errEndedEarly))
 		}
 	}()
 	var failing notice.Onset
 	for l, err := range m.mailbox.Batches(ctx, of) {
 		if failing.Begins(err) {
-			m.log.WarnContext(ctx, "letters are delayed", "shard", of, "err", err)
+			m.log.WarnContext(ctx, "mailbox messages are delayed", "shard", of, "err", err)
 		}
 		if err != nil {
 			continue
 		}
 		b, err := commands.Table.DecodeBatch(l.Batch)
 		if err != nil || b.Sender != l.Sender || b.Lane != l.Lane {
-			m.log.WarnContext(ctx, "letter cannot be read", "shard", l.Shard, "sender", l.Sender, "err", err)
+			m.log.WarnContext(ctx, "mailbox message cannot be read", "shard", l.Shard, "sender", l.Sender, "err", err)
 			continue
 		}
 		in.Deliver(shard.Delivery{

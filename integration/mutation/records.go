@@ -36,7 +36,7 @@ var records = []mutation{
 		in("etcdstore/losses.go", ":= s.append(ctx, o, after, entry, given,", ":= s.append(ctx, o, after, entry, nil,")},
 	{"command that leaves for a mailbox which nobody reads",
 		"TestClient_IsToldWithinThreeSecondsThatNoNodeIsAliveAndNothingWasAccepted",
-		in("engine/internal/sender/lane.go", "Now(), needsNode && s.lookout.Doubtful()", "Now(), needsNode && s == nil")},
+		in("engine/internal/sender/lane.go", "Now(), needsNode && s.liveness.Doubtful()", "Now(), needsNode && s == nil")},
 	{"removed archive taken for one that has not begun", "TestRun_TellsOfAnArchiveThatWasRemoved",
 		in("engine/archivewatch.go", " && is.Empty && some", " && is.Empty && !some")},
 	{"claimed items counted after they are available", "TestStores_DoWhatTheirDescriptionSays",

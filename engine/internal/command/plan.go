@@ -41,7 +41,7 @@ type PlanMessage struct {
 // Check refuses more nodes than a message may ask.
 func (l *PlanMessage) Check() error {
 	if len(l.Planners) > MaxPlanners {
-		return fmt.Errorf("letter to %d nodes, at most %d", len(l.Planners), MaxPlanners)
+		return fmt.Errorf("message to %d nodes, at most %d", len(l.Planners), MaxPlanners)
 	}
 	return nil
 }

@@ -6,7 +6,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
-	"taskledger/engine/internal/lookout"
+	"taskledger/engine/internal/liveness"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -27,13 +27,13 @@ func (s *Sender) nodesMissed(since time.Time) (again time.Duration) {
 			var unsent, sent Flight
 			l := &s.lanes[shard][laneID]
 			overdue := func(c *Call) bool {
-				is := c.Waiter != nil && !c.Awaits && min(long, now-c.since) >= lookout.Timeout
+				is := c.Waiter != nil && !c.Awaits && min(long, now-c.since) >= liveness.Timeout
 				switch {
 				case is || c.Waiter == nil:
 				case !c.Awaits:
-					again = lookout.Again
+					again = liveness.Again
 				case again == 0:
-					again = lookout.Later
+					again = liveness.Later
 				}
 				return is
 			}

@@ -53,7 +53,7 @@ func (s *Sender) receive(data []byte) (shard int, ok bool) {
 		s.cfg.Log.Warn("answer message cannot be read", "err", err)
 		return 0, false
 	}
-	s.lookout.Sign()
+	s.liveness.Sign()
 	s.answered(shard, laneID, number, answers, recorded)
 	return shard, true
 }

@@ -60,7 +60,7 @@ func (s *Sender) gaveUp(ctx context.Context, sent bool) error {
 	if sent {
 		why = errUnknown
 	}
-	return fmt.Errorf("%w: %w", why, s.lookout.Why(ctx))
+	return fmt.Errorf("%w: %w", why, s.liveness.Why(ctx))
 }
 
 // Submission is a command of the submit lane, and the shard that it is for.

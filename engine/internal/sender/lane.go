@@ -173,7 +173,7 @@ func (s *Sender) Flush(shard int, laneID uint8) {
 // leave makes a batch of what waits in a lane, if none is under way, and sends it, unless no node may be alive.
 func (s *Sender) leave(shard int, laneID uint8) {
 	needsNode := laneID == command.LaneSubmit || laneID == command.LaneQuery
-	made, waits := s.cfg.Now(), needsNode && s.lookout.Doubtful()
+	made, waits := s.cfg.Now(), needsNode && s.liveness.Doubtful()
 	var f *Flight
 	l := &s.lanes[shard][laneID]
 	l.mu.Lock()

@@ -7,7 +7,7 @@ import (
 	"time"
 
 	"taskledger/engine/internal/command"
-	"taskledger/engine/internal/lookout"
+	"taskledger/engine/internal/liveness"
 )
 
 // Subject returns the subject on which batches reach the owner of a shard.
@@ -129,7 +129,7 @@ func (s *Sender) resend(now time.Time) {
 			l.mu.Lock()
 			f := l.flight
 			gives := laneID != command.LaneWork // what an attempt reports is sent for ever
-			unanswered = unanswered || f != nil && gives && now.Sub(f.Began) > lookout.AliveFor && f.awaited()
+			unanswered = unanswered || f != nil && gives && now.Sub(f.Began) > liveness.AliveFor && f.awaited()
 			if f == nil || now.Sub(f.Sent) < f.Timeout() {
 				l.mu.Unlock()
 				continue
@@ -152,6 +152,6 @@ func (s *Sender) resend(now time.Time) {
 		}
 	}
 	if unanswered {
-		s.lookout.Doubtful()
+		s.liveness.Doubtful()
 	}
 }

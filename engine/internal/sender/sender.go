@@ -17,7 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"taskledger/engine/internal/command"
-	"taskledger/engine/internal/lookout"
+	"taskledger/engine/internal/liveness"
 	"taskledger/store"
 )
 
@@ -56,7 +56,7 @@ type Sender struct {
 	detoured  []atomic.Bool             // by shard: its last batch was posted
 	offers    Offers                    // nil in a client
 	closed    atomic.Pointer[error]     // with which calls end from then on; nil = it has not ended
-	lookout   *lookout.Lookout
+	liveness  *liveness.Monitor
 	waiters   sync.Pool // idle, not of the process: a bubble of time must not share them
 }
 
@@ -66,10 +66,10 @@ func New(cfg Config) *Sender {
 		cfg:      cfg,
 		lanes:    make([][command.LaneCount]lane, cfg.Shards),
 		detoured: make([]atomic.Bool, cfg.Shards),
-		lookout:  lookout.New(),
+		liveness: liveness.New(),
 		waiters:  sync.Pool{New: newWaiter},
 	}
-	s.lookout.Members = cfg.Members
+	s.liveness.Members = cfg.Members
 	for i := range s.outbox {
 		s.outbox[i] = make(chan *Flight, cfg.Shards*int(command.LaneCount))
 	}
@@ -94,7 +94,7 @@ func (s *Sender) BusAway(shard int) bool {
 // needs no other one to be alive. It is called before Run.
 func (s *Sender) Attach(offers Offers) {
 	s.offers = offers
-	s.lookout.Members = nil
+	s.liveness.Members = nil
 }
 
 // Run sends again what goes unanswered, until ctx ends; then it fails every caller that waits, by what the cause of ctx
@@ -107,7 +107,7 @@ func (s *Sender) Run(ctx context.Context) error {
 			g.Go(func() error { return s.postLoop(ctx, batches) })
 		}
 		g.Go(func() error { return s.readAnswers(ctx) })
-		g.Go(func() error { return s.lookout.Run(ctx, s.nodesMissed, s.release) })
+		g.Go(func() error { return s.liveness.Run(ctx, s.nodesMissed, s.release) })
 	}
 	return g.Wait()
 }

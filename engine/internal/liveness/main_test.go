@@ -1,4 +1,4 @@
-package lookout_test
+package liveness_test
 
 import (
 	"testing"

@@ -1,7 +1,7 @@
-// Package lookout finds out, from the membership in the store, whether any node is alive. A command sent while none
+// Package liveness finds out, from the membership in the store, whether any node is alive. A command sent while none
 // is would lie in a mailbox, and be carried out whenever a node comes, long after its caller has given up: so it is
 // not sent.
-package lookout
+package liveness
 
 import (
 	"context"
@@ -31,9 +31,9 @@ const (
 	AliveFor = time.Second
 )
 
-// Lookout notes signs of life, and reads the membership where they are missing. Its methods may be called
+// Monitor notes signs of life, and reads the membership where they are missing. Its methods may be called
 // concurrently.
-type Lookout struct {
+type Monitor struct {
 	Members store.Members // nil: it cannot be known, or one is here, and all wait for as long as their contexts last
 
 	base   time.Time
@@ -42,19 +42,19 @@ type Lookout struct {
 	absent atomic.Bool   // the last read saw none, and somebody waits
 }
 
-// New returns a lookout that has seen no node yet.
-func New() *Lookout {
-	l := &Lookout{base: time.Now(), doubts: make(chan struct{}, 1)}
+// New returns a monitor that has seen no node yet.
+func New() *Monitor {
+	l := &Monitor{base: time.Now(), doubts: make(chan struct{}, 1)}
 	l.seen.Store(math.MinInt64 / 2) // never
 	return l
 }
 
 // Sign notes that a node is alive.
-func (l *Lookout) Sign() { l.seen.Store(int64(time.Since(l.base))) }
+func (l *Monitor) Sign() { l.seen.Store(int64(time.Since(l.base))) }
 
 // Doubtful reports whether no node has given a sign of life for a while, and makes Run read the membership then. It
 // never blocks.
-func (l *Lookout) Doubtful() bool {
+func (l *Monitor) Doubtful() bool {
 	if l.Members == nil || time.Since(l.base)-time.Duration(l.seen.Load()) < AliveFor {
 		return false
 	}
@@ -66,7 +66,7 @@ func (l *Lookout) Doubtful() bool {
 }
 
 // Why returns the error of a caller whose context has ended.
-func (l *Lookout) Why(ctx context.Context) error {
+func (l *Monitor) Why(ctx context.Context) error {
 	if l.absent.Load() {
 		return fmt.Errorf("%w: %w", task.ErrNoNode, context.Cause(ctx))
 	}
@@ -79,7 +79,7 @@ type Missed func(since time.Time) (again time.Duration)
 
 // Run reads the membership whenever there are doubts, until ctx ends, and again while it sees no node and somebody
 // waits for one. Once it sees a node, or the store does not answer, it calls seen.
-func (l *Lookout) Run(ctx context.Context, missed Missed, seen func()) error {
+func (l *Monitor) Run(ctx context.Context, missed Missed, seen func()) error {
 	for {
 		select {
 		case <-ctx.Done():
@@ -95,7 +95,7 @@ func (l *Lookout) Run(ctx context.Context, missed Missed, seen func()) error {
 
 // absence returns false when a node is alive, or it cannot be known, and true when none is and nobody waits for one
 // any more.
-func (l *Lookout) absence(ctx context.Context, missed Missed) bool {
+func (l *Monitor) absence(ctx context.Context, missed Missed) bool {
 	defer l.absent.Store(false)
 	since, unknown, again := time.Now(), retries, Again
 	for {
@@ -121,7 +121,7 @@ func (l *Lookout) absence(ctx context.Context, missed Missed) bool {
 	}
 }
 
-func (l *Lookout) liveNodes(ctx context.Context) (nodes int, err error) {
+func (l *Monitor) liveNodes(ctx context.Context) (nodes int, err error) {
 	ctx, cancel := context.WithTimeout(ctx, readTimeout)
 	defer cancel()
 	members, err := l.Members.ReadMembers(ctx)

@@ -1,4 +1,4 @@
-package lookout_test
+package liveness_test
 
 import (
 	"context"
@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskledger/engine/internal/lookout"
+	"taskledger/engine/internal/liveness"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -45,7 +45,7 @@ func (s *sights) ReadMembers(ctx context.Context) (m store.Membership, err error
 
 // What was held because no node was alive leaves when one is seen, or when three looks in turn have failed: one that
 // fails says nothing.
-func TestLookout_LetsWhatItHeldLeaveForNoLookThatFails(t *testing.T) {
+func TestMonitor_LetsWhatItHeldLeaveForNoLookThatFails(t *testing.T) {
 	t.Parallel()
 	for _, row := range []struct {
 		looks string
@@ -64,7 +64,7 @@ func TestLookout_LetsWhatItHeldLeaveForNoLookThatFails(t *testing.T) {
 				var told []string
 				tell := func(what string) { told = append(told, what) }
 				waits := row.waits
-				l := lookout.New()
+				l := liveness.New()
 				l.Members = &sights{left: strings.Fields(row.looks), tell: tell}
 				began := time.Now()
 				missed := func(since time.Time) time.Duration {
@@ -75,7 +75,7 @@ func TestLookout_LetsWhatItHeldLeaveForNoLookThatFails(t *testing.T) {
 					if waits--; waits < 0 {
 						return 0
 					}
-					return lookout.Again
+					return liveness.Again
 				}
 				ctx, stop := context.WithCancel(t.Context())
 				ended := make(chan error, 1)
@@ -98,12 +98,12 @@ func TestLookout_LetsWhatItHeldLeaveForNoLookThatFails(t *testing.T) {
 }
 
 // How long those who wait have time says nothing of when a look that failed is to be made up for.
-func TestLookout_LooksAgainSoonAfterALookThatFailsHoweverLongThereIsTime(t *testing.T) {
+func TestMonitor_LooksAgainSoonAfterALookThatFailsHoweverLongThereIsTime(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		began := time.Now()
 		var looks []time.Duration // when they began
-		l := lookout.New()
+		l := liveness.New()
 		l.Members = &sights{
 			left: []string{none, fails, none, node},
 			tell: func(string) { looks = append(looks, time.Since(began)) },
@@ -125,16 +125,16 @@ func TestLookout_LooksAgainSoonAfterALookThatFailsHoweverLongThereIsTime(t *test
 }
 
 // Who gives up meanwhile is told the cause that was seen, and nobody later.
-func TestLookout_TellsWhoGivesUpThatNoNodeIsAliveAlsoAfterALookThatFails(t *testing.T) {
+func TestMonitor_TellsWhoGivesUpThatNoNodeIsAliveAlsoAfterALookThatFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		l := lookout.New()
+		l := liveness.New()
 		l.Members = &sights{left: []string{none, fails, node}, tell: func(string) {}}
 		ctx, stop := context.WithCancel(t.Context())
 		ended := make(chan error, 1)
-		go func() { ended <- l.Run(ctx, func(time.Time) time.Duration { return lookout.Again }, func() {}) }()
+		go func() { ended <- l.Run(ctx, func(time.Time) time.Duration { return liveness.Again }, func() {}) }()
 		l.Doubtful()
-		time.Sleep(lookout.Again + time.Millisecond) // the second look is under way
+		time.Sleep(liveness.Again + time.Millisecond) // the second look is under way
 		given, giveUp := context.WithCancel(t.Context())
 		giveUp()
 		if err := l.Why(given); !errors.Is(err, task.ErrNoNode) || !errors.Is(err, context.Canceled) {
