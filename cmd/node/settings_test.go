@@ -77,7 +77,7 @@ func TestSettings_ListsAndMapsReachTheNode(t *testing.T) {
 func TestSettings_MistakesAreWrongUsage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
-		"an unknown name":        {"slotz: 3\n", "no setting is named slotz"},
+		"an unknown name":        {"slotz: 3\n", "no setting is named slotz: is slots meant?"},
 		"a value of wrong type":  {"slots: many\n", "\"many\" for \"--slots\""},
 		"a flag of another kind": {"delay: 3s\n", "no setting is named delay"},
 		"no YAML":                {"{", "yaml: line 1"},

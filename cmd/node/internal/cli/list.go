@@ -33,7 +33,7 @@ func (a *app) listCommand() *cobra.Command {
 		Short: "List tasks, newest first",
 		Long: `List shows the tasks that match every flag given, newest first by their creation. When there are more
 than --limit, it prints the cursor with which it goes on. It names shards that have not answered after 3 seconds, and
-shows their tasks at the end of the list, once they answer. Times are RFC 3339. NODE ran the last attempt, and ERROR
+shows their tasks at the end of the list, once they answer. Times are local, with their zone. NODE ran the last attempt, and ERROR
 is the beginning of the last failure: get has the whole. --status RUNNING also selects the tasks that wait to run
 again after a snooze, a loss or a release; --substatus running selects those that run. A repeated task that waits for
 its next run has the status of its last one.`,

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
 
+	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/suggest"
 )
 
@@ -111,7 +112,8 @@ func (s *settings) read() error {
 	for _, key := range slices.Sorted(slices.Values(s.viper.AllKeys())) {
 		name, _, _ := strings.Cut(key, ".")
 		if s.known[name] == nil {
-			return fmt.Errorf("%s: no setting is named %s", file, name)
+			names := slices.Sorted(maps.Keys(s.known))
+			return fmt.Errorf("%s: no setting is named %s%s", file, output.Clean(name), suggest.FlagFor(name, names))
 		}
 	}
 	return nil
