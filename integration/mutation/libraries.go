@@ -31,4 +31,6 @@ var libraries = []mutation{
 		in("engine/clientextension.go", "err := x.Hinted(data)", "err := error(nil)")},
 	{"store without room told as one that may have answered", "TestError_HasTheStatusOfItsKind",
 		in("api/stores/stores.go", "p.Type == problem.Overloaded", "false")},
+	{"logs that take the processors of a crowd of tasks", "TestWriters_StoreHalfAsManyBatchesWhileThereIsACrowd",
+		in("engine/internal/logwriters/demand.go", "		limit /= 2\n", "")},
 }

@@ -35,5 +35,5 @@ func run(ctx context.Context, args []string, out io.Writer) error {
 			return hunt(ctx, args[1:], out)
 		}
 	}
-	return fmt.Errorf("no command %q: want test [FLAGS] [TEXT], or hunt [FLAGS] [TEXT], where -h names the flags", args)
+	return fmt.Errorf("no command %q: want test [TEXT], or hunt [FLAGS] [TEXT], where hunt -h names the flags", args)
 }

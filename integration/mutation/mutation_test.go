@@ -11,7 +11,7 @@ import (
 
 // The numbers of today never fall. Whoever adds a row raises the number here.
 const (
-	leastMutations = 310
+	leastMutations = 311
 	leastPlanted   = 95
 )
 

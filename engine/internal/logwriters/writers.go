@@ -39,6 +39,7 @@ type Writers struct {
 
 	mu      sync.Mutex
 	open    int // writers that run
+	demand  demand
 	stopped bool
 }
 
@@ -52,6 +53,7 @@ func New(ctx context.Context, cfg Config) *Writers {
 		meter:   cfg.Meter,
 		notices: notice.New(cfg.Log),
 	}
+	ws.demand = demand{pace: ws.to.pace, since: time.Now()}
 	ws.ctx, ws.cancel = context.WithCancel(ctx)
 	ws.marks = &marks{ctx: ws.ctx, stopping: make(chan struct{}), running: &ws.running}
 	return ws
@@ -90,6 +92,7 @@ func (ws *Writers) Stop(most time.Duration) {
 func (ws *Writers) begin(l *Log, dropped uint64) (w *tasklog.Writer, done chan struct{}) {
 	ws.mu.Lock()
 	defer ws.mu.Unlock()
+	ws.demand.begins()
 	if ws.stopped || ws.open >= MaxWriters {
 		return nil, nil
 	}

@@ -357,3 +357,38 @@ func TestWriters_PaceFunctionsAlone(t *testing.T) {
 		f.wantCounted(t, "at the end", int64(len(all)+1), 0)
 	})
 }
+
+// Where far more logs begin than can be stored, half as many are, and all again once it is over.
+func TestWriters_StoreHalfAsManyBatchesWhileThereIsACrowd(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := newFixture()
+		close(f.open)
+		life := 0
+		stored := func(seconds, logs int) (lines int64) {
+			f.mu.Lock()
+			before := f.kept
+			f.mu.Unlock()
+			for range 100 * seconds {
+				for range logs / 100 {
+					life++
+					log, out := f.output(life, false)
+					fmt.Fprintln(out, "line")
+					log.End()
+				}
+				time.Sleep(10 * time.Millisecond)
+			}
+			f.mu.Lock()
+			defer f.mu.Unlock()
+			return f.kept - before
+		}
+		stored(6, 10_000) // until those that wait since before have written
+		if n := stored(4, 10_000); n < 4*450 || n > 4*550 {
+			t.Errorf("%d lines of 10,000 a second are stored in 4 s, want 500 a second", n)
+		}
+		stored(4, 500)
+		if n := stored(4, 900); n < 4*850 {
+			t.Errorf("%d lines of 900 a second are stored in 4 s, want all", n)
+		}
+		f.Stop(time.Minute)
+	})
+}
