@@ -169,7 +169,7 @@ cmd/node/internal/signing | golang.org/x/mod                      | signs checkp
 cmd/node/internal/bench | cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/output internal/measure github.com/spf13/cobra | measures this machine, and prints what came of it
 cmd/node/internal/certificates |                                      | how long certificates hold
 cmd/node/internal/monitor | api/doors cmd/node/internal/certificates cmd/node/internal/openfiles meter meter/prommeter github.com/prometheus/client_golang | serves what a node measures; alone listens for metrics
-examples/...         | behaviors engine/embedded | what a user would import
+examples/...         | behaviors engine/embedded engine/local | what a user would import
 examples/service/... | behaviors cluster engine events task examples/service/... | a user's own API and worker
 examples/updates     | behaviors engine engine/embedded natsbus task work work/feed github.com/nats-io/nats.go | a user's own source of changes
 examples/completed   | github.com/nats-io/nats.go                        | a subscriber knows nothing of taskledger

@@ -18,12 +18,6 @@ import (
 // begin, too.
 const awayAfter = 5 * time.Second
 
-// functionBatches bounds the batches a second of attempts in which no program writes. With more of them the node would
-// make fewer attempts: a batch of one line takes some 200 microseconds of a processor where NATS is in the process and
-// syncs each, half of them in the sync, and a short task takes 40; a line that is dropped takes one. The stream of logs
-// of natsbus has room for a quarter of an hour of so many. Half as many pass while far more logs begin.
-const functionBatches = 1000
-
 // base anchors the monotonic clock.
 var base = time.Now()
 
