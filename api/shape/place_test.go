@@ -91,3 +91,21 @@ func TestDecode_NamesThePlaceInALargeBody(t *testing.T) {
 		t.Errorf("%v, want the field list[0].a", err)
 	}
 }
+
+func TestDecode_TakesLittleMemoryForNulls(t *testing.T) {
+	body := []byte(`{"list":[` + strings.Repeat(`{"b":null,"c":null},`, 999) + `{}]}`)
+	type row struct {
+		B int `json:"b,omitempty"`
+		C int `json:"c,omitempty"`
+	}
+	made := testing.AllocsPerRun(10, func() {
+		if err := shape.Decode(body, new(struct {
+			List []row `json:"list"`
+		})); err != nil {
+			t.Fatal(err)
+		}
+	})
+	if made > 20*2*999 {
+		t.Errorf("%.0f values were allocated for %d nulls", made, 2*999)
+	}
+}

@@ -9,9 +9,9 @@ import (
 	stored "encoding/json"
 	"errors"
 	"fmt"
-	"iter"
 	"reflect"
 	"strings"
+	"sync"
 	"time"
 	"unicode/utf8"
 
@@ -168,11 +168,7 @@ func find(t reflect.Type, at jsontext.Pointer) (place string, is reflect.StructF
 		case t != nil && t.Kind() == reflect.Map:
 			t = t.Elem()
 		case t != nil && t.Kind() == reflect.Struct:
-			for name, f := range fieldsOf(t) {
-				if name == token {
-					is = f
-				}
-			}
+			is = fieldsOf(t)[token]
 			t = is.Type
 		}
 		if place != "" {
@@ -183,19 +179,26 @@ func find(t reflect.Type, at jsontext.Pointer) (place string, is reflect.StructF
 	return place, is
 }
 
+// fields caches what fieldsOf returns: a body may hold a null for each dozen of its bytes, and each needs its field.
+var fields sync.Map
+
 // fieldsOf returns the fields of a struct by their names in JSON.
-func fieldsOf(t reflect.Type) iter.Seq2[string, reflect.StructField] {
-	return func(yield func(string, reflect.StructField) bool) {
-		for _, f := range reflect.VisibleFields(t) {
-			name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
-			if name == "" && !f.Anonymous {
-				name = f.Name
-			}
-			if f.IsExported() && name != "" && name != "-" && !yield(name, f) {
-				return
-			}
+func fieldsOf(t reflect.Type) map[string]reflect.StructField {
+	if cached, is := fields.Load(t); is {
+		return cached.(map[string]reflect.StructField)
+	}
+	all := map[string]reflect.StructField{}
+	for _, f := range reflect.VisibleFields(t) {
+		name, _, _ := strings.Cut(f.Tag.Get("json"), ",")
+		if name == "" && !f.Anonymous {
+			name = f.Name
+		}
+		if f.IsExported() && name != "" && name != "-" {
+			all[name] = f
 		}
 	}
+	fields.Store(t, all)
+	return all
 }
 
 // jsonOf names the JSON type of a Go type.
