@@ -1,6 +1,7 @@
 package api
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"net/http"
@@ -29,7 +30,7 @@ type batched []Submit
 // UnmarshalJSONFrom takes no more tasks than there may be: each takes many times the memory of its text.
 func (b *batched) UnmarshalJSONFrom(d *jsontext.Decoder) error {
 	if d.PeekKind() != '[' {
-		return invalid("tasks", "want an array")
+		return cmp.Or(d.SkipValue(), invalid("tasks", "want an array"))
 	}
 	if _, err := d.ReadToken(); err != nil {
 		return err
