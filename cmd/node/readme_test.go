@@ -146,8 +146,8 @@ func TestManual_NamesTheCommandsAndFlagsThatThereAre(t *testing.T) {
 	flags := map[string]bool{ // of other programs
 		"--auto-compaction-mode": true, "--auto-compaction-retention": true, "--compaction-batch-limit": true, "--quota-backend-bytes": true, "--max-request-bytes": true, // etcd
 		"--server": true, "--nkey": true, "--count": true, // nats
-		"--max-retries": true, // of other queues, which is answered with the name here
-		"--month": true, "--ulimit": true, "--stop-timeout": true, "--init": true, // date, docker
+		"--max-retries": true,                                                           // of other queues, which is answered with the name here
+		"--month":       true, "--ulimit": true, "--stop-timeout": true, "--init": true, // date, docker
 	}
 	flag := regexp.MustCompile(`--[a-z][a-z-]+`)
 	dir := t.TempDir()

@@ -18,7 +18,7 @@ func TestGrowth_SlopesAreThoseOfLines(t *testing.T) {
 			samples[i] = sample{tasks: float64(i * million), store: 5, file: 5, heap: 5, rss: 5, opened: 5}
 			*in(&samples[i]) = 88 + 2*float64(i) // of the last eight, 92 to 106, the mean is 99
 		}
-		*in(&samples[0]) = 1e9 // the first fifth does not count
+		*in(&samples[0]) = 1e9        // the first fifth does not count
 		f := newFigures(&told{TB: t}) // bounds are not what is looked at
 		growth(f, samples)
 		for _, what := range []string{"store", "store-file", "heap", "rss", "open-files"} {
