@@ -11,7 +11,7 @@ import (
 	"taskledger/behaviors"
 	"taskledger/engine"
 	"taskledger/events"
-	"taskledger/internal/behaviortest"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -216,7 +216,7 @@ func TestPlan_RefusesUnknownFieldsWhereTheRulesSaySo(t *testing.T) {
 	if _, err := b.Plan([]byte(`{"Name":"a","Age":3}`), epoch); err != nil {
 		t.Error(err)
 	}
-	if o := b.Run(t.Context(), behaviortest.Attempt(t, map[string]any{"Name": "a", "Agee": 3})); o.Err != nil {
+	if o := b.Run(t.Context(), testkit.Attempt(t, map[string]any{"Name": "a", "Agee": 3})); o.Err != nil {
 		t.Errorf("an attempt of a task that exists: %+v", o.Err)
 	}
 }

@@ -11,7 +11,7 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/events"
-	"taskledger/internal/behaviortest"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -28,16 +28,16 @@ func failing(err error, rules *behaviors.Rules[int, int]) task.Behavior {
 func TestRun_ASuccessIsItsResult(t *testing.T) {
 	double := behaviors.Define[int, int]("double", nil).Bind(
 		func(_ context.Context, n int) (int, error) { return 2 * n, nil })
-	o := double.Run(t.Context(), behaviortest.Attempt(t, 21))
+	o := double.Run(t.Context(), testkit.Attempt(t, 21))
 	if string(o.Result) != "42" || o.Err != nil || !o.Next.IsZero() || o.Wait != 0 {
 		t.Errorf("outcome %+v", o)
 	}
 	void := behaviors.Define[behaviors.None, behaviors.None]("void", nil).Bind(
 		func(context.Context, behaviors.None) (behaviors.None, error) { return behaviors.None{}, nil })
-	if o := void.Run(t.Context(), behaviortest.Attempt(t, nil)); o.Result != nil || o.Err != nil {
+	if o := void.Run(t.Context(), testkit.Attempt(t, nil)); o.Result != nil || o.Err != nil {
 		t.Errorf("outcome %+v, want no result", o)
 	}
-	if o := void.Run(t.Context(), behaviortest.Attempt(t, struct{}{})); o.Err != nil {
+	if o := void.Run(t.Context(), testkit.Attempt(t, struct{}{})); o.Err != nil {
 		t.Errorf("an empty object is refused: %+v", o.Err)
 	}
 }
@@ -56,12 +56,12 @@ func TestRun_AfterSuccessDecidesTheNextRun(t *testing.T) {
 		t.Run(c.name, func(t *testing.T) {
 			o := failing(nil, &behaviors.Rules[int, int]{
 				AfterSuccess: func(p, r int, now time.Time) time.Time { return c.next },
-			}).Run(t.Context(), behaviortest.Attempt(t, 1))
+			}).Run(t.Context(), testkit.Attempt(t, 1))
 			if !o.Next.Equal(c.want) {
 				t.Errorf("next %s, want %s", o.Next, c.want)
 			}
 			if c.rejected {
-				behaviortest.WantFailure(t, o, events.CodeRejected, true)
+				testkit.WantFailure(t, o, events.CodeRejected, true)
 			} else if o.Err != nil {
 				t.Errorf("failed: %+v", o.Err)
 			}
@@ -75,7 +75,7 @@ func TestRun_OfAScheduleDoesNotAskAfterSuccess(t *testing.T) {
 		AfterSuccess: func(int, int, time.Time) time.Time { panic("asked") },
 	})
 	for _, id := range []events.TaskID{"daily/tick:1", "daily/run:x", "daily/fill:1"} {
-		a := behaviortest.Attempt(t, 1)
+		a := testkit.Attempt(t, 1)
 		a.Task = id
 		if o := b.Run(t.Context(), a); o.Err != nil || !o.Next.IsZero() {
 			t.Errorf("%s: %+v", id, o)
@@ -129,7 +129,7 @@ func TestRun_AnErrorSaysWhatComesNext(t *testing.T) {
 		{"broken text", errors.New("\xff"), retried(half, "failed", "?", nil)},
 	} {
 		t.Run(c.name, func(t *testing.T) {
-			got := failing(c.err, nil).Run(t.Context(), behaviortest.Attempt(t, 1))
+			got := failing(c.err, nil).Run(t.Context(), testkit.Attempt(t, 1))
 			g, w := fmt.Sprintf("%+v %+v", got, got.Err), fmt.Sprintf("%+v %+v", c.want, c.want.Err)
 			if dropPointers(g) != dropPointers(w) {
 				t.Errorf("got  %s\nwant %s", g, w)
@@ -165,13 +165,13 @@ func TestRun_AbsurdWaitsAreOrdinaryFailures(t *testing.T) {
 			if _, ok := errors.AsType[*store.InvalidError](err); !ok {
 				t.Errorf("error %v is no InvalidError", err)
 			}
-			behaviortest.WantFailure(t, failing(err, nil).Run(t.Context(), behaviortest.Attempt(t, 1)), events.CodeFailed, false)
+			testkit.WantFailure(t, failing(err, nil).Run(t.Context(), testkit.Attempt(t, 1)), events.CodeFailed, false)
 		})
 	}
 }
 
 func TestRun_BackoffGrowsUntilTheAttemptsAreUsedUp(t *testing.T) {
-	a := behaviortest.Attempt(t, 1)
+	a := testkit.Attempt(t, 1)
 	a.Policy.MaxAttempts = 4
 	for failures, want := range []time.Duration{500 * time.Millisecond, time.Second, 2 * time.Second} {
 		a.Failures = failures
@@ -181,7 +181,7 @@ func TestRun_BackoffGrowsUntilTheAttemptsAreUsedUp(t *testing.T) {
 	}
 	a.Failures = 3
 	for _, err := range []error{errWork, behaviors.RetryAfter(time.Hour, errWork)} {
-		if e := behaviortest.WantFailure(t, failing(err, nil).Run(t.Context(), a), events.CodeFailed, true); !e.Retryable {
+		if e := testkit.WantFailure(t, failing(err, nil).Run(t.Context(), a), events.CodeFailed, true); !e.Retryable {
 			t.Error("an error that was retried is said not to be retryable")
 		}
 	}
@@ -199,7 +199,7 @@ func TestRun_AfterFailureDecides(t *testing.T) {
 	never := func(behaviors.Failure) time.Time { return time.Time{} }
 	tomorrow := func(behaviors.Failure) time.Time { return epoch.AddDate(0, 0, 1) }
 	tooLate := func(behaviors.Failure) time.Time { return epoch.AddDate(11, 0, 0) }
-	last := behaviortest.Attempt(t, 1)
+	last := testkit.Attempt(t, 1)
 	last.Number, last.Failures, last.Lost = 30, last.Policy.MaxAttempts-1, 2
 
 	for _, c := range []struct {
@@ -211,15 +211,15 @@ func TestRun_AfterFailureDecides(t *testing.T) {
 		code  string
 		asked bool
 	}{
-		{"back-off", backoff, errWork, behaviortest.Attempt(t, 1), epoch.Add(500 * time.Millisecond), "failed", true},
-		{"retry after", backoff, behaviors.RetryAfter(time.Hour, errWork), behaviortest.Attempt(t, 1), epoch.Add(time.Hour),
+		{"back-off", backoff, errWork, testkit.Attempt(t, 1), epoch.Add(500 * time.Millisecond), "failed", true},
+		{"retry after", backoff, behaviors.RetryAfter(time.Hour, errWork), testkit.Attempt(t, 1), epoch.Add(time.Hour),
 			"failed", true},
-		{"never", never, behaviors.RetryAfter(time.Hour, errWork), behaviortest.Attempt(t, 1), time.Time{}, "failed", true},
+		{"never", never, behaviors.RetryAfter(time.Hour, errWork), testkit.Attempt(t, 1), time.Time{}, "failed", true},
 		{"beyond the attempts", tomorrow, errWork, last, epoch.AddDate(0, 0, 1), "failed", true},
 		{"attempts used up", backoff, errWork, last, time.Time{}, "failed", true},
-		{"absurd", tooLate, errWork, behaviortest.Attempt(t, 1), time.Time{}, "rejected", true},
-		{"cancel", tomorrow, behaviors.Cancel(errWork), behaviortest.Attempt(t, 1), time.Time{}, "failed", false},
-		{"snooze", tomorrow, behaviors.Snooze(time.Second), behaviortest.Attempt(t, 1), time.Time{}, "", false},
+		{"absurd", tooLate, errWork, testkit.Attempt(t, 1), time.Time{}, "rejected", true},
+		{"cancel", tomorrow, behaviors.Cancel(errWork), testkit.Attempt(t, 1), time.Time{}, "failed", false},
+		{"snooze", tomorrow, behaviors.Snooze(time.Second), testkit.Attempt(t, 1), time.Time{}, "", false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			seen = nil
@@ -228,7 +228,7 @@ func TestRun_AfterFailureDecides(t *testing.T) {
 				t.Errorf("next %s, want %s", o.Next, c.want)
 			}
 			if c.code != "" {
-				behaviortest.WantFailure(t, o, c.code, c.want.IsZero())
+				testkit.WantFailure(t, o, c.code, c.want.IsZero())
 			}
 			if (len(seen) == 1) != c.asked {
 				t.Fatalf("rule was asked %d times", len(seen))
@@ -256,7 +256,7 @@ func TestRun_WaitsDoNotDependOnTheClock(t *testing.T) {
 			}
 			b := behaviors.Define("work", rules)
 			b.SetClock(func() time.Time { return time.Now().Add(skew) }, func() float64 { return 0.5 })
-			return b.Bind(func(context.Context, int) (int, error) { return 0, err }).Run(t.Context(), behaviortest.Attempt(t, 1))
+			return b.Bind(func(context.Context, int) (int, error) { return 0, err }).Run(t.Context(), testkit.Attempt(t, 1))
 		}
 		after := func(d time.Duration) func(time.Time) time.Time {
 			return func(now time.Time) time.Time { return now.Add(d) }
@@ -300,7 +300,7 @@ func TestRun_AfterFailureSeesATimeout(t *testing.T) {
 	b := behaviors.Define("work", &behaviors.Rules[int, int]{AfterFailure: seen}).Bind(wait)
 	ctx, cancel := context.WithTimeoutCause(t.Context(), time.Millisecond, errWork)
 	defer cancel()
-	behaviortest.WantFailure(t, b.Run(ctx, behaviortest.Attempt(t, 1)), events.CodeTimeout, false)
+	testkit.WantFailure(t, b.Run(ctx, testkit.Attempt(t, 1)), events.CodeTimeout, false)
 	if code != events.CodeTimeout {
 		t.Errorf("the rule saw code %q", code)
 	}
@@ -316,13 +316,13 @@ func TestRun_WhatNoRepetitionCanMendIsRejected(t *testing.T) {
 			return f.Backoff
 		},
 	}).Bind(func(context.Context, table) (float64, error) { runs++; return math.NaN(), nil })
-	a := behaviortest.Attempt(t, nil)
+	a := testkit.Attempt(t, nil)
 	a.Params = []byte(`{"Age":"x"}`)
-	e := behaviortest.WantFailure(t, b.Run(t.Context(), a), events.CodeRejected, true)
+	e := testkit.WantFailure(t, b.Run(t.Context(), a), events.CodeRejected, true)
 	if !strings.Contains(e.Message, `"Age"`) || e.Retryable || runs > 0 {
 		t.Errorf("error %+v after %d runs", e, runs)
 	}
-	e = behaviortest.WantFailure(t, b.Run(t.Context(), behaviortest.Attempt(t, table{})), events.CodeRejected, true)
+	e = testkit.WantFailure(t, b.Run(t.Context(), testkit.Attempt(t, table{})), events.CodeRejected, true)
 	if !strings.Contains(e.Message, "result: ") {
 		t.Errorf("error %+v", e)
 	}
@@ -330,13 +330,13 @@ func TestRun_WhatNoRepetitionCanMendIsRejected(t *testing.T) {
 	long := behaviors.Define[int, string]("long", nil).Bind(func(context.Context, int) (string, error) {
 		return strings.Repeat("x", events.MaxPayloadBytes), nil
 	})
-	e = behaviortest.WantFailure(t, long.Run(t.Context(), behaviortest.Attempt(t, 1)), events.CodeRejected, true)
+	e = testkit.WantFailure(t, long.Run(t.Context(), testkit.Attempt(t, 1)), events.CodeRejected, true)
 	if !strings.Contains(e.Message, "limit of 262144") {
 		t.Errorf("error %+v does not name the limit", e)
 	}
 
 	unbound := behaviors.Define[int, int]("unbound", nil).Bind(nil)
-	behaviortest.WantFailure(t, unbound.Run(t.Context(), behaviortest.Attempt(t, 1)), events.CodeRejected, true)
+	testkit.WantFailure(t, unbound.Run(t.Context(), testkit.Attempt(t, 1)), events.CodeRejected, true)
 }
 
 func TestRun_ARepetitionCanOutliveAResultThatCannotBeRecorded(t *testing.T) {
@@ -345,8 +345,8 @@ func TestRun_ARepetitionCanOutliveAResultThatCannotBeRecorded(t *testing.T) {
 	})
 	b.SetClock(func() time.Time { return epoch }, nil)
 	infinite := b.Bind(func(context.Context, int) (float64, error) { return math.Inf(1), nil })
-	o := infinite.Run(t.Context(), behaviortest.Attempt(t, 1))
-	behaviortest.WantFailure(t, o, events.CodeRejected, false)
+	o := infinite.Run(t.Context(), testkit.Attempt(t, 1))
+	testkit.WantFailure(t, o, events.CodeRejected, false)
 }
 
 func TestAttempt_HandlersSeeTheirRun(t *testing.T) {
@@ -359,7 +359,7 @@ func TestAttempt_HandlersSeeTheirRun(t *testing.T) {
 		a.Progress(3, 4, "")
 		return a.Number, nil
 	})
-	a := behaviortest.Attempt(t, 1)
+	a := testkit.Attempt(t, 1)
 	a.Number, a.Progress = 5, func(n, _ int64, _ string) { done = n }
 	if o := b.Run(t.Context(), a); string(o.Result) != "5" || done != 3 {
 		t.Errorf("outcome %+v, progress %d", o, done)

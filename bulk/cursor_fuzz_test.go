@@ -8,7 +8,7 @@ import (
 	"slices"
 	"testing"
 
-	"taskledger/internal/wire/wiretest"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -46,7 +46,7 @@ func TestParse_BombsCostLittle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wiretest.CheckGrafts(t, data[:len(data)-crc32.Size], maxCursor/2, func(b []byte) error {
+	testkit.CheckGrafts(t, data[:len(data)-crc32.Size], maxCursor/2, func(b []byte) error {
 		summed := binary.BigEndian.AppendUint32(slices.Clip(b), crc32.ChecksumIEEE(b)) // else that is all that is looked at
 		_, err := parse(base64.RawURLEncoding.EncodeToString(summed), begin(sought, task.Retry, false))
 		return err

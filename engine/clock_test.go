@@ -13,7 +13,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/modeletcd"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -22,7 +22,7 @@ import (
 // no shard moves, and who dies then is replaced as fast as ever.
 func TestClock_QuietClusterDoubtsNobody(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	for name, withBus := range map[string]bool{"no NATS": false, "NATS was away": true} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -107,7 +107,7 @@ func (c *modelled) wantRunAgainAfterCrash(j *job) {
 // clocks and nothing is to be done; when it is right again it gets them back.
 func TestClock_AnHourOffIsFound(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	for name, c := range map[string]struct {
 		bus  bool
 		step time.Duration
@@ -140,7 +140,7 @@ func TestClock_AnHourOffIsFound(t *testing.T) {
 // session has ended under it.
 func TestClock_WrongAtTheStartTakesNoShard(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	for _, withBus := range []bool{false, true} {
 		t.Run(fmt.Sprintf("bus %v", withBus), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestClock_WrongAtTheStartTakesNoShard(t *testing.T) {
 // A session that begins late, in a store that is slow for all, takes no shard before it has heard the others either.
 func TestClock_WrongAtALateStartTakesNoShard(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, false)
 		for _, name := range []string{"x", "y"} {
@@ -189,7 +189,7 @@ func TestClock_WrongAtALateStartTakesNoShard(t *testing.T) {
 // replaced soon.
 func TestClock_IsNotToldLateByAFullStore(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, false)
 		const slow = modeletcd.Slow(500 * time.Millisecond)

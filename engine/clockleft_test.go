@@ -6,7 +6,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/task"
 )
 
@@ -45,7 +45,7 @@ func (c *modelled) wantServed(when string, by ...string) {
 // differs from those who are left. Alone it does, and when the difference is gone.
 func TestClock_FoundWrongStaysSoWhenAWitnessLeaves(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	for name, names := range map[string][]string{"three": {"b", "a", "wrong"}, "five, two of them wrong": {"b", "a", "d", "wrong", "wrong too"}} {
 		for _, withBus := range []bool{false, true} {
 			t.Run(fmt.Sprintf("%s/bus %v", name, withBus), func(t *testing.T) {
@@ -83,7 +83,7 @@ func TestClock_FoundWrongStaysSoWhenAWitnessLeaves(t *testing.T) {
 // The difference to the one who is left goes away: the clock is right again.
 func TestClock_FoundWrongIsRightWhenTheDifferenceIsGone(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	for _, withBus := range []bool{false, true} {
 		t.Run(fmt.Sprintf("bus %v", withBus), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -107,7 +107,7 @@ func TestClock_FoundWrongIsRightWhenTheDifferenceIsGone(t *testing.T) {
 // leave the shards to each other.
 func TestClock_NodesThatWereAllFoundWrongServeAllTheSame(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	for _, withBus := range []bool{false, true} {
 		t.Run(fmt.Sprintf("bus %v", withBus), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {

@@ -16,8 +16,8 @@ import (
 	"taskledger/engine/internal/stores"
 	"taskledger/events"
 	"taskledger/internal/message"
+	"taskledger/internal/testkit"
 	"taskledger/internal/wire"
-	"taskledger/internal/wire/wiretest"
 	"taskledger/item"
 	"taskledger/meter"
 	"taskledger/projection"
@@ -177,7 +177,7 @@ func entryPoints() []entryPoint {
 func TestDecoders_BombsCostLittle(t *testing.T) {
 	for _, p := range entryPoints() {
 		t.Run(p.name, func(t *testing.T) {
-			wiretest.Check(t, p.sample, func(b []byte) error {
+			testkit.CheckBombs(t, p.sample, func(b []byte) error {
 				if len(b) == 0 {
 					return errors.New("in some places nothing stands for none")
 				}
@@ -191,7 +191,7 @@ func TestDecoders_BombsCostLittle(t *testing.T) {
 func TestPage_OfTheSmallestTasksCostsLittle(t *testing.T) {
 	for n, sound := range map[int]bool{command.MaxPage: true, command.MaxPage + 1: false, 40_000: false} {
 		page := command.Page{Part: listing.Part{Tasks: slices.Repeat([]projection.Task{{Kind: &projection.Kind{}}}, n)}}
-		err := wiretest.Bounded(t, wiretest.Bomb{Name: fmt.Sprintf("%d tasks", n), Data: encodePage(page)}, func(b []byte) error {
+		err := testkit.Bounded(t, testkit.Bomb{Name: fmt.Sprintf("%d tasks", n), Data: encodePage(page)}, func(b []byte) error {
 			_, err := command.DecodePage(b)
 			return err
 		})

@@ -7,8 +7,8 @@ import (
 	"strings"
 	"testing"
 
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 )
 
 // inFiles returns the tests of clusters that need neither etcd nor NATS, and remove no entry.
@@ -137,7 +137,7 @@ func leftOut() (names []string) {
 // What holds of a cluster on etcd and NATS holds of one whose store is in files, whose directory is verified after each.
 func TestInFiles_WhatNeedsNoServersHoldsAsWell(t *testing.T) {
 	t.Parallel()
-	for _, test := range repeat.Some(inFiles(), 7) {
+	for _, test := range testkit.Some(inFiles(), 7) {
 		t.Run(nameOf(test), func(t *testing.T) {
 			testcluster.OnFiles(t)
 			test(t)

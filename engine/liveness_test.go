@@ -16,7 +16,7 @@ import (
 	"taskledger/etcdstore"
 	"taskledger/events"
 	"taskledger/internal/modeletcd"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/item"
 	"taskledger/store"
 	"taskledger/task"
@@ -110,7 +110,7 @@ func hasty(t *testing.T) context.Context {
 // Nothing is left in a mailbox, for whichever node comes hours later.
 func TestClient_IsToldWithinThreeSecondsThatNoNodeIsAliveAndNothingWasAccepted(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	withAndWithoutBus(t, func(t *testing.T, c *modelled) {
 		j, client := newJob(task.Policy{}), c.client()
 		for round := range 2 { // at once, and when it has been idle
@@ -147,7 +147,7 @@ func TestClient_IsToldWithinThreeSecondsThatNoNodeIsAliveAndNothingWasAccepted(t
 
 func TestAwaitNodes_WaitsForANodeAsLongAsTheContextLasts(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	withAndWithoutBus(t, func(t *testing.T, c *modelled) {
 		j, client := newJob(task.Policy{}), c.client()
 		ctx, cancel := context.WithTimeout(task.AwaitNodes(t.Context()), time.Hour)
@@ -178,7 +178,7 @@ func TestAwaitNodes_WaitsForANodeAsLongAsTheContextLasts(t *testing.T) {
 // The node has died, and its session not yet: what is sent to it may be carried out by the next one.
 func TestClient_IsToldThatTheOutcomeIsUnknownOfWhatHadLeftForANodeThatIsGone(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	withAndWithoutBus(t, func(t *testing.T, c *modelled) {
 		j, client := newJob(task.Policy{}), c.client()
 		a := c.start("a", 0, nil, j)

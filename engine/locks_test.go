@@ -8,7 +8,7 @@ import (
 
 	"taskledger/engine/internal/shard"
 	"taskledger/events"
-	"taskledger/internal/locktest"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 )
 
@@ -19,9 +19,9 @@ func TestLog_IsNotWrittenUnderALock(t *testing.T) {
 		tasks = append(tasks, owned{behavior: fmt.Sprintf("%0*d", events.MaxBehaviorBytes, i)})
 	}
 	p.owning(0, tasks...)
-	log := &locktest.Log{Do: func() { p.load.compare() }}
+	log := &testkit.CallingLog{Do: func() { p.load.compare() }}
 	p.member.log = slog.New(log)
-	locktest.WantReturn(t, "the log of load", func() { p.load.message() })
+	testkit.WantReturn(t, "the log of load", func() { p.load.message() })
 	if n := log.Records(); n != 1 {
 		t.Errorf("%d records, want 1", n)
 	}
@@ -33,8 +33,8 @@ func TestLoad_ReadsTheClockBeforeItLocks(t *testing.T) {
 		p.load.readyAt(0, "", time.Time{})
 		return time.Now()
 	}
-	locktest.WantReturn(t, "a message", func() { p.load.message() })
-	locktest.WantReturn(t, "a comparison", func() { p.load.compare() })
+	testkit.WantReturn(t, "a message", func() { p.load.message() })
+	testkit.WantReturn(t, "a comparison", func() { p.load.compare() })
 }
 
 // The clock is the caller's, and may ask the engine in its turn.
@@ -62,7 +62,7 @@ func TestNow_IsCalledWithoutALock(t *testing.T) {
 		{"a message to the others", func() { p.load.message() }},
 	} {
 		before := calls
-		locktest.WantReturn(t, c.what, c.do)
+		testkit.WantReturn(t, c.what, c.do)
 		if t.Failed() {
 			return // a lock may be held for ever
 		}

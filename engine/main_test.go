@@ -8,12 +8,12 @@ import (
 
 	"go.uber.org/goleak"
 
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 )
 
 // TestMain lets many tests run side by side: those with clusters mostly wait for sessions to end.
 func TestMain(m *testing.M) {
-	repeat.AtOnce(12)
+	testkit.AtOnce(12)
 	goleak.VerifyTestMain(m, goleak.Cleanup(func(code int) {
 		if names := leftOut(); code == 0 && len(names) > 0 {
 			fmt.Printf("neither inFiles nor notInFiles has %s\n", strings.Join(names, ", "))

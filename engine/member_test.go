@@ -10,7 +10,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 )
 
@@ -53,7 +53,7 @@ func TestSession_PausesGrowWhileNoneLasts(t *testing.T) {
 func TestMember_NeverSeesAnOlderMembershipAgain(t *testing.T) {
 	p := newPost(t)
 	const readers = 4
-	rounds := repeat.Times(50_000, 300_000)
+	rounds := testkit.Times(50_000, 300_000)
 	var latest atomic.Int64 // a revision that was taken
 	var all sync.WaitGroup
 	for range readers {

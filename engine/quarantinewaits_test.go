@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -69,7 +69,7 @@ func (s *countingStore) Post(ctx context.Context, shard int, sender string, lane
 // An attempt ends while the shard of its task cannot be served, for longer than submits are sent again.
 func TestQuarantine_OutcomesWaitForItsEnd(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	const shard = 3
 	synctest.Test(t, func(t *testing.T) {
 		c := newModelled(t, true)

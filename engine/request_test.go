@@ -13,7 +13,7 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/task"
 )
 
@@ -215,7 +215,7 @@ func TestRequest_WithTheKeyOfAnotherIsRefusedAndChangesNothing(t *testing.T) {
 // forgotten with it.
 func TestRequest_IsRememberedForTenMinutesAfterTheEndAndThenMakesANewTask(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	inService(t, task.Policy{Retain: time.Minute, RetainCount: 1}, func(t *testing.T, c *modelled, j *job) {
 		node := c.nodes[0].Client
 		run := func(o task.SubmitOptions) *engine.Future {

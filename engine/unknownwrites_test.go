@@ -13,7 +13,6 @@ import (
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/events"
-	"taskledger/internal/faultstore"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
 	"taskledger/task"
@@ -90,7 +89,7 @@ type storm struct {
 	c      *testcluster.Cluster
 	w      *worker
 	mu     sync.Mutex
-	faults []*faultstore.Random
+	faults []*testcluster.RandomFaults
 	on     bool
 }
 
@@ -101,7 +100,7 @@ func newStorm(t *testing.T, c *testcluster.Cluster) *storm {
 // store opens a store behind faults.
 func (s *storm) store() store.Store {
 	s.Helper()
-	client, faults := faultstore.NewRandom(s.c.Etcd)
+	client, faults := testcluster.NewRandomFaults(s.c.Etcd)
 	store, err := etcdstore.Open(within(s.T), etcdstore.Config{Client: client, Shards: s.c.Shards()})
 	if err != nil {
 		s.Fatal(err)

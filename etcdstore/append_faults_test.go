@@ -7,22 +7,22 @@ import (
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 
-	"taskledger/internal/faultstore"
+	"taskledger/internal/testcluster"
 	"taskledger/store"
 )
 
 // The ways in which a write can go wrong without its sender learning what happened.
 var (
-	undelivered = faultstore.Fate{Drop: true}
-	replyLost   = faultstore.Fate{Err: faultstore.ErrLost}
-	delayed     = faultstore.Fate{Drop: true, Copy: true}
-	doubled     = faultstore.Fate{Err: faultstore.ErrLost, Copy: true}
+	undelivered = testcluster.Fate{Drop: true}
+	replyLost   = testcluster.Fate{Err: testcluster.ErrLost}
+	delayed     = testcluster.Fate{Drop: true, Copy: true}
+	doubled     = testcluster.Fate{Err: testcluster.ErrLost, Copy: true}
 )
 
 func TestAppend_IsCommittedOnceWhateverIsLost(t *testing.T) {
 	f := newFixture(t)
 	o, head := f.own(), store.Head{}
-	for i, fates := range [][]faultstore.Fate{
+	for i, fates := range [][]testcluster.Fate{
 		{undelivered},
 		{replyLost},
 		{delayed},
@@ -107,7 +107,7 @@ func TestAppend_NeverAnsweredIsNeitherCommittedNorRefused(t *testing.T) {
 func TestAppend_FencedWhileUnknownIsFencedForEver(t *testing.T) {
 	f := newFixture(t)
 	o, other := f.own(), f.join(f.sound)
-	f.faults.Next(faultstore.Fate{Drop: true, Copy: true, Then: func() { f.must(f.sound.HandOver(f.ctx, o, other.ID)) }})
+	f.faults.Next(testcluster.Fate{Drop: true, Copy: true, Then: func() { f.must(f.sound.HandOver(f.ctx, o, other.ID)) }})
 	if _, err := f.faulty.Append(f.ctx, o, store.Head{}, []byte("one")); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("error is %v, want %v", err, store.ErrFenced)
 	}
@@ -128,7 +128,7 @@ func TestAppend_FencedAfterACommitWithLostReplyIsCommitted(t *testing.T) {
 func TestAppend_RefusalIsDefiniteOnlyForTheFirstCopy(t *testing.T) {
 	f := newFixture(t)
 	o := f.own()
-	refusal := faultstore.Fate{Drop: true, Err: rpctypes.ErrPermissionDenied}
+	refusal := testcluster.Fate{Drop: true, Err: rpctypes.ErrPermissionDenied}
 	f.faults.Next(refusal)
 	if _, err := f.faulty.Append(f.ctx, o, store.Head{}, []byte("one")); !errors.Is(err, store.ErrRefused) {
 		t.Errorf("refused at once: %v, want %v", err, store.ErrRefused)
@@ -150,7 +150,7 @@ func TestAppend_TooLargeForEtcdIsRefusedAsSuch(t *testing.T) {
 			t.Errorf("%d bytes: %v, want %v, %v", size, err, store.ErrRefused, store.ErrTooLarge)
 		}
 	}
-	f.faults.Next(faultstore.Fate{Drop: true, Err: rpctypes.ErrPermissionDenied})
+	f.faults.Next(testcluster.Fate{Drop: true, Err: rpctypes.ErrPermissionDenied})
 	if _, err := f.faulty.Append(f.ctx, o, store.Head{}, []byte("one")); errors.Is(err, store.ErrTooLarge) {
 		t.Errorf("another refusal: %v", err)
 	}
@@ -163,7 +163,7 @@ func TestAppend_OtherErrorsAreUnknown(t *testing.T) {
 	o, head := f.own(), store.Head{}
 	for _, err := range []error{rpctypes.ErrNoSpace, rpctypes.ErrTooManyRequests, rpctypes.ErrTimeout, rpctypes.ErrLeaderChanged,
 		rpctypes.ErrAuthOldRevision, rpctypes.ErrInvalidAuthToken, context.DeadlineExceeded, errors.New("connection reset")} {
-		f.faults.Next(faultstore.Fate{Err: err})
+		f.faults.Next(testcluster.Fate{Err: err})
 		head = f.append(o, head, err.Error())
 	}
 	if head.Number != 8 {

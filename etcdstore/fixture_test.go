@@ -10,7 +10,6 @@ import (
 	"go.uber.org/zap"
 
 	"taskledger/etcdstore"
-	"taskledger/internal/faultstore"
 	"taskledger/internal/testcluster"
 	"taskledger/store"
 )
@@ -27,7 +26,7 @@ type fixture struct {
 	keys          etcdstore.Keys
 	raw           *clientv3.Client // to look and tamper
 	client        *clientv3.Client // behind faults
-	faults        *faultstore.Faults
+	faults        *testcluster.Faults
 	faulty, sound *etcdstore.Store
 }
 
@@ -43,7 +42,7 @@ func newFixture(t *testing.T) *fixture {
 func fixtureOn(t *testing.T, ctx context.Context, endpoint string, raw *clientv3.Client) *fixture {
 	t.Helper()
 	client := dial(t, endpoint)
-	f := &fixture{T: t, ctx: ctx, keys: etcdstore.KeysOf(cluster), raw: raw, client: client, faults: faultstore.Install(client)}
+	f := &fixture{T: t, ctx: ctx, keys: etcdstore.KeysOf(cluster), raw: raw, client: client, faults: testcluster.InstallFaults(client)}
 	f.faulty = openStore(t, etcdstore.Config{Cluster: cluster, Client: client})
 	f.sound = openStore(t, etcdstore.Config{Cluster: cluster, Client: raw})
 	return f

@@ -8,8 +8,8 @@ import (
 	"testing"
 
 	"taskledger/etcdstore"
+	"taskledger/internal/testkit"
 	"taskledger/internal/wire"
-	"taskledger/internal/wire/wiretest"
 )
 
 // meta holds the results of DecodeMeta.
@@ -88,7 +88,7 @@ func TestFormat_BombsCostLittle(t *testing.T) {
 		"mail":    func(b []byte) error { _, err := etcdstore.DecodeMailboxValue(b); return err },
 	}
 	for name, decode := range decoders {
-		t.Run(name, func(t *testing.T) { wiretest.Check(t, goldenValue(t, name), decode) })
+		t.Run(name, func(t *testing.T) { testkit.CheckBombs(t, goldenValue(t, name), decode) })
 	}
 }
 

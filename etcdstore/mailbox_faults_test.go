@@ -4,7 +4,7 @@ import (
 	"iter"
 	"testing"
 
-	"taskledger/internal/faultstore"
+	"taskledger/internal/testcluster"
 	"taskledger/store"
 )
 
@@ -43,10 +43,10 @@ func (f *fixture) noBatches() {
 }
 
 // The first write of a Post to an empty mailbox makes the slot, the second puts the batch.
-func postFates() [][]faultstore.Fate {
-	var all [][]faultstore.Fate
-	for _, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
-		all = append(all, []faultstore.Fate{fate}, []faultstore.Fate{{}, fate}, []faultstore.Fate{fate, {}, fate})
+func postFates() [][]testcluster.Fate {
+	var all [][]testcluster.Fate
+	for _, fate := range []testcluster.Fate{undelivered, replyLost, delayed, doubled} {
+		all = append(all, []testcluster.Fate{fate}, []testcluster.Fate{{}, fate}, []testcluster.Fate{fate, {}, fate})
 	}
 	return all
 }
@@ -101,7 +101,7 @@ func TestPost_ReplacedWhileUnknownIsPostedAgain(t *testing.T) {
 
 func TestAnswer_IsGivenOnceWhateverIsLost(t *testing.T) {
 	f := newFixture(t)
-	for _, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
+	for _, fate := range []testcluster.Fate{undelivered, replyLost, delayed, doubled} {
 		f.post("one")
 		f.faults.Next(fate)
 		f.must(f.faulty.Answer(f.ctx, f.batch(), []byte("to one")))
@@ -135,7 +135,7 @@ func TestAnswer_LateCopyDoesNotAnswerTheNextBatch(t *testing.T) {
 
 func TestAnswers_LateRemovalDoesNotRemoveTheNextAnswer(t *testing.T) {
 	f := newFixture(t)
-	for _, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
+	for _, fate := range []testcluster.Fate{undelivered, replyLost, delayed, doubled} {
 		f.post("one")
 		f.must(f.sound.Answer(f.ctx, f.batch(), []byte("to one")))
 		f.faults.Next(fate)

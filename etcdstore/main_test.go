@@ -5,10 +5,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
-	repeat.AtOnce(4)
+	testkit.AtOnce(4)
 	goleak.VerifyTestMain(m)
 }

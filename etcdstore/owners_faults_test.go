@@ -6,14 +6,14 @@ import (
 	"time"
 
 	"taskledger/etcdstore"
-	"taskledger/internal/faultstore"
+	"taskledger/internal/testcluster"
 	"taskledger/store"
 )
 
 func TestTake_LostReplyIsOneOwnership(t *testing.T) {
 	f := newFixture(t)
 	session, seen := f.join(f.faulty), store.Owner{}
-	for _, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
+	for _, fate := range []testcluster.Fate{undelivered, replyLost, delayed, doubled} {
 		f.faults.Next(fate)
 		o, err := f.faulty.Take(f.ctx, session, 0, seen)
 		f.must(err)
@@ -73,7 +73,7 @@ func TestTake_LostReplyThenHandedOverIsFenced(t *testing.T) {
 func TestHandOver_IsDoneOnceWhateverIsLost(t *testing.T) {
 	f := newFixture(t)
 	o, other := f.own(), f.join(f.sound)
-	for _, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
+	for _, fate := range []testcluster.Fate{undelivered, replyLost, delayed, doubled} {
 		f.faults.Next(fate)
 		f.must(f.faulty.HandOver(f.ctx, o, other.ID))
 		handed := f.owner()
@@ -92,7 +92,7 @@ func TestHandOver_IsDoneOnceWhateverIsLost(t *testing.T) {
 
 func TestJoin_IsOneSessionWhateverIsLost(t *testing.T) {
 	f := newFixture(t)
-	for _, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
+	for _, fate := range []testcluster.Fate{undelivered, replyLost, delayed, doubled} {
 		f.faults.Next(fate)
 		session := f.join(f.faulty)
 		m, err := f.sound.ReadMembers(f.ctx)
@@ -108,7 +108,7 @@ func TestJoin_IsOneSessionWhateverIsLost(t *testing.T) {
 
 func TestJoin_LeaseGoneBeforeTheKeyIsNoSession(t *testing.T) {
 	f := newFixture(t)
-	f.faults.Next(faultstore.Fate{Drop: true, Then: func() {
+	f.faults.Next(testcluster.Fate{Drop: true, Then: func() {
 		leases, err := f.raw.Leases(f.ctx)
 		f.must(err)
 		for _, lease := range leases.Leases {
@@ -124,7 +124,7 @@ func TestJoin_LeaseGoneBeforeTheKeyIsNoSession(t *testing.T) {
 func TestUpdate_LateCopyDoesNotUndoALaterOne(t *testing.T) {
 	f := newFixture(t)
 	session := f.join(f.faulty)
-	for _, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
+	for _, fate := range []testcluster.Fate{undelivered, replyLost, delayed, doubled} {
 		f.faults.Next(fate)
 		f.must(f.faulty.Update(f.ctx, session, func() store.NodeInfo { return store.NodeInfo{Name: "early"} }))
 		f.must(f.faulty.Update(f.ctx, session, func() store.NodeInfo { return store.NodeInfo{Name: "later", Draining: true} }))
@@ -141,7 +141,7 @@ func TestUpdate_LateCopyDoesNotUndoALaterOne(t *testing.T) {
 func TestUpdate_EveryCopySaysWhatIsTheCaseWhenItIsSent(t *testing.T) {
 	f := newFixture(t)
 	session := f.join(f.faulty)
-	for _, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
+	for _, fate := range []testcluster.Fate{undelivered, replyLost, delayed, doubled} {
 		name := "early"
 		fate.Then = func() { name = "later" }
 		f.faults.Next(fate)
@@ -167,7 +167,7 @@ func TestUpdate_LateCopyAfterLeaveMakesNoNode(t *testing.T) {
 
 func TestOpen_LostReplyIsOneCluster(t *testing.T) {
 	f := newFixture(t)
-	for name, fate := range map[string]faultstore.Fate{"a": undelivered, "b": replyLost, "c": delayed, "d": doubled} {
+	for name, fate := range map[string]testcluster.Fate{"a": undelivered, "b": replyLost, "c": delayed, "d": doubled} {
 		f.faults.Next(fate)
 		s, err := etcdstore.Open(f.ctx, etcdstore.Config{Cluster: name, Client: f.client})
 		f.must(err)

@@ -5,7 +5,7 @@ import (
 	"testing"
 
 	"taskledger/events"
-	"taskledger/internal/faultstore"
+	"taskledger/internal/testcluster"
 	"taskledger/store"
 )
 
@@ -13,7 +13,7 @@ func TestPublish_IsDoneOnceWhateverIsLost(t *testing.T) {
 	f := newFixture(t)
 	o := f.own()
 	var last store.SnapshotPointer
-	for i, fates := range [][]faultstore.Fate{
+	for i, fates := range [][]testcluster.Fate{
 		{undelivered},
 		{replyLost},
 		{delayed},
@@ -54,7 +54,7 @@ func TestPublish_FencedWhileUnknownIsFencedForEver(t *testing.T) {
 	f := newFixture(t)
 	o, other := f.own(), f.join(f.sound)
 	s := f.put(o, 1, "a")
-	f.faults.Next(faultstore.Fate{Drop: true, Copy: true, Then: func() { f.must(f.sound.HandOver(f.ctx, o, other.ID)) }})
+	f.faults.Next(testcluster.Fate{Drop: true, Copy: true, Then: func() { f.must(f.sound.HandOver(f.ctx, o, other.ID)) }})
 	if p, err := f.faulty.Publish(f.ctx, o, store.SnapshotPointer{}, s); !errors.Is(err, store.ErrFenced) {
 		t.Errorf("published %+v, %v, want %v", p, err, store.ErrFenced)
 	}
@@ -77,7 +77,7 @@ func TestPublish_FencedAfterItsReplyWasLostIsDone(t *testing.T) {
 func TestPutPart_IsDoneOnceWhateverIsLost(t *testing.T) {
 	f := newFixture(t)
 	o := f.own()
-	for i, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
+	for i, fate := range []testcluster.Fate{undelivered, replyLost, delayed, doubled} {
 		f.faults.Next(fate)
 		f.must(f.faulty.PutPart(f.ctx, o, 1, i, []byte{byte('a' + i)}))
 		f.release()

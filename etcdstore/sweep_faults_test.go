@@ -3,7 +3,7 @@ package etcdstore_test
 import (
 	"testing"
 
-	"taskledger/internal/faultstore"
+	"taskledger/internal/testcluster"
 )
 
 // present returns the revision that a sweep is told the next time.
@@ -16,7 +16,7 @@ func (f *fixture) present() int64 {
 
 func TestSweepMailboxes_LateRemovalDoesNotRemoveWhatCameLater(t *testing.T) {
 	f := newFixture(t)
-	for _, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
+	for _, fate := range []testcluster.Fate{undelivered, replyLost, delayed, doubled} {
 		f.post("old")
 		f.must(f.sound.Post(f.ctx, 0, "other", 0, []byte("question")))
 		for l := range f.sound.Batches(f.ctx, 0) {
@@ -78,7 +78,7 @@ func TestSweepMailboxes_RemovesTheSlotThatALateCopyMade(t *testing.T) {
 
 func TestRemoveMail_RemovesAllWhateverIsLost(t *testing.T) {
 	f := newFixture(t)
-	for _, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
+	for _, fate := range []testcluster.Fate{undelivered, replyLost, delayed, doubled} {
 		f.post("question")
 		f.must(f.sound.Answer(f.ctx, f.batch(), []byte("answer")))
 		f.post("batch")

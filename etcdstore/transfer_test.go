@@ -10,7 +10,7 @@ import (
 
 	"taskledger/etcdstore"
 	"taskledger/internal/testcluster"
-	"taskledger/internal/wire/wiretest"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 	"taskledger/store/storetest"
 )
@@ -153,7 +153,7 @@ func TestFormat_CopiesAreWhatTheyWere(t *testing.T) {
 	if of, id, err := etcdstore.DecodeCopying(goldenValue(t, "copying")); of != "/var/lib/files" || id != "mnopqrstuvwxyz23" || err != nil {
 		t.Errorf("mark is of %q, %q, %v", of, id, err)
 	}
-	wiretest.Check(t, goldenValue(t, "copying"), func(b []byte) error {
+	testkit.CheckBombs(t, goldenValue(t, "copying"), func(b []byte) error {
 		_, _, err := etcdstore.DecodeCopying(b)
 		return err
 	})

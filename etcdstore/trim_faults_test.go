@@ -8,7 +8,7 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 
-	"taskledger/internal/faultstore"
+	"taskledger/internal/testcluster"
 	"taskledger/store"
 )
 
@@ -34,7 +34,7 @@ func TestTrim_RemovesTheSameWhateverIsLost(t *testing.T) {
 	f := newFixture(t)
 	o := f.own()
 	head, p := f.covered(o, 6)
-	for i, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
+	for i, fate := range []testcluster.Fate{undelivered, replyLost, delayed, doubled} {
 		until := uint64(i + 2)
 		f.faults.Next(fate)
 		f.must(f.faulty.Trim(f.ctx, o, p, until-1, until))
@@ -77,7 +77,7 @@ func TestTrim_InterruptedIsFinishedByTheNext(t *testing.T) {
 	f.snapshot(o, 2099, "older")
 	p := f.snapshot(o, 2100, "newer")
 	ctx, cancel := context.WithCancel(f.ctx)
-	f.faults.Next(faultstore.Fate{Then: cancel})
+	f.faults.Next(testcluster.Fate{Then: cancel})
 	if err := f.faulty.Trim(ctx, o, p, 1, 2099); !errors.Is(err, context.Canceled) {
 		t.Errorf("interrupted trim: %v, want %v", err, context.Canceled)
 	}

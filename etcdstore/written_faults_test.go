@@ -5,7 +5,7 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/internal/faultstore"
+	"taskledger/internal/testcluster"
 	"taskledger/store"
 )
 
@@ -35,7 +35,7 @@ func TestJoin_OfAnOldProgramDuringARaiseIsRefused(t *testing.T) {
 func TestRaise_HoldsWhateverIsLost(t *testing.T) {
 	f := newFixture(t)
 	var want store.Reads
-	for i, fate := range []faultstore.Fate{undelivered, replyLost, delayed, doubled} {
+	for i, fate := range []testcluster.Fate{undelivered, replyLost, delayed, doubled} {
 		need := store.Reads{Kind: 50, Entry: uint64(10 + i), Snapshot: 3, Rules: 1}
 		f.faults.Next(fate)
 		f.must(f.faulty.Raise(f.ctx, need))

@@ -10,7 +10,7 @@ import (
 	"testing"
 
 	"taskledger/events"
-	"taskledger/internal/wire/wiretest"
+	"taskledger/internal/testkit"
 )
 
 var legalID = regexp.MustCompile(`^[A-Za-z0-9._:-]+(/[A-Za-z0-9._:-]+)?$`)
@@ -123,11 +123,11 @@ func open(t *testing.T, x *events.Excerpt) *events.Entry {
 
 func TestDecode_BombsCostLittle(t *testing.T) {
 	_, data := seal(t, sampleHead(), sampleOrigins, samples()[:3]...)
-	wiretest.Check(t, data, func(b []byte) error {
+	testkit.CheckBombs(t, data, func(b []byte) error {
 		_, err := events.Decode(b)
 		return err
 	})
-	wiretest.Check(t, data, func(b []byte) error {
+	testkit.CheckBombs(t, data, func(b []byte) error {
 		_, err := events.DecodeEvent(b, 1)
 		return err
 	})
@@ -141,7 +141,7 @@ func TestExcerpt_BombsCostLittle(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Run("head", func(t *testing.T) {
-		wiretest.Check(t, x.Head, func(b []byte) error {
+		testkit.CheckBombs(t, x.Head, func(b []byte) error {
 			_, err := (&events.Excerpt{Head: b, Digests: x.Digests}).Open()
 			return err
 		})
@@ -149,7 +149,7 @@ func TestExcerpt_BombsCostLittle(t *testing.T) {
 	for _, kind := range []events.Kind{events.KindCreated, events.KindFailed} { // the longest
 		t.Run(kind.String(), func(t *testing.T) {
 			shown := x.Shown[kind-1]
-			wiretest.Check(t, shown.Header, func(b []byte) error {
+			testkit.CheckBombs(t, shown.Header, func(b []byte) error {
 				_, err := (&events.Excerpt{Head: x.Head, Digests: append(x.Digests[:len(sampleOrigins):len(sampleOrigins)], digest(b, shown.Payload)),
 					Origins: x.Origins, Shown: []events.Shown{{Header: b, Payload: shown.Payload}}}).Open()
 				return err
@@ -157,7 +157,7 @@ func TestExcerpt_BombsCostLittle(t *testing.T) {
 		})
 	}
 	t.Run("origin", func(t *testing.T) {
-		wiretest.Check(t, x.Origins[0].Header, func(b []byte) error {
+		testkit.CheckBombs(t, x.Origins[0].Header, func(b []byte) error {
 			digests := slices.Clone(x.Digests)
 			digests[0] = digest(b, sampleOrigins[0].Answers)
 			_, err := (&events.Excerpt{Head: x.Head, Digests: digests, Origins: []events.ShownOrigin{

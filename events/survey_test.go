@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"taskledger/events"
-	"taskledger/internal/wire/wiretest"
+	"taskledger/internal/testkit"
 )
 
 func survey(data []byte) (e *events.Entry, tasks []events.TaskID, err error) {
@@ -54,7 +54,7 @@ func TestSurvey_DetectsEveryFlippedBitAndEveryCut(t *testing.T) {
 
 func TestSurvey_BombsCostLittle(t *testing.T) {
 	_, data := seal(t, sampleHead(), sampleOrigins, samples()[:3]...)
-	wiretest.Check(t, data, func(b []byte) error {
+	testkit.CheckBombs(t, data, func(b []byte) error {
 		_, _, err := survey(b)
 		return err
 	})

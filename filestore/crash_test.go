@@ -15,7 +15,7 @@ import (
 	"taskledger/filestore"
 	"taskledger/filestore/filejournal"
 	"taskledger/filestore/internal/faultdisk"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 )
 
@@ -49,7 +49,7 @@ func changes(t *testing.T, seed uint64, o filejournal.Options, nth int) (all []i
 	if err := h.journal.Close(); err != nil {
 		t.Fatal(err)
 	}
-	return repeat.Some(all[seed%4:], nth)
+	return testkit.Some(all[seed%4:], nth)
 }
 
 // storeFates tell what a loss of power may leave: nothing that was not synced, all of it, the first bytes, any sectors.
@@ -73,7 +73,7 @@ func storeFates(random *rand.Rand) map[string]faultdisk.Fate {
 
 // crashSeeds are more in a proof.
 func crashSeeds() (all []uint64) {
-	for n := range repeat.Times(1, 8) {
+	for n := range testkit.Times(1, 8) {
 		all = append(all, uint64(n)+1)
 	}
 	return all
@@ -86,7 +86,7 @@ func TestStore_ACrashOfTheMachineLosesNoMoreThanThePromise(t *testing.T) {
 				t.Parallel()
 				o := small(durability)
 				for i, n := range changes(t, seed, o, nth) {
-					if repeat.Whole() && durability == filejournal.Opportunistic && i%8 != int(seed%8) {
+					if testkit.Whole() && durability == filejournal.Opportunistic && i%8 != int(seed%8) {
 						continue // after each of them a thousand numbers are taken
 					}
 					for fate := range storeFates(nil) {
@@ -183,7 +183,7 @@ func fillsUp(t *testing.T, seed uint64, o filejournal.Options, n int) error {
 func TestStore_OnADiskThatTurnsReadOnlyReadsGoOn(t *testing.T) {
 	for _, durability := range []filejournal.Durability{filejournal.Strict, filejournal.Opportunistic} {
 		o := small(durability)
-		for _, steps := range repeat.Some([]int{0, 1, 5, 10, 17, 25, 33, 40, 50, 60}, 3) {
+		for _, steps := range testkit.Some([]int{0, 1, 5, 10, 17, 25, 33, 40, 50, 60}, 3) {
 			h, d := newHistory(t, 1), faultdisk.New()
 			if err := h.open(d, o); err != nil {
 				t.Fatal(err)
@@ -253,7 +253,7 @@ func flipped(length int) (all []int) {
 	if length <= 200 {
 		return all
 	}
-	return repeat.Some(all, 31)
+	return testkit.Some(all, 31)
 }
 
 // survives opens a store one of whose files is damaged.

@@ -12,7 +12,7 @@ import (
 
 	"taskledger/filestore"
 	"taskledger/filestore/filejournal"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 )
 
@@ -26,7 +26,7 @@ const (
 // cannotMount logs that the machine lets nobody mount a disk, which is an error where it has to.
 func cannotMount(t *testing.T, err error) {
 	t.Helper()
-	if os.Getenv(mustVariable) == "1" || repeat.Whole() {
+	if os.Getenv(mustVariable) == "1" || testkit.Whole() {
 		t.Fatalf("this machine lets no process mount a disk, which it has to: %v", err)
 	}
 	t.Logf("this machine lets no process mount a disk: %v", err)

@@ -12,7 +12,7 @@ import (
 	"taskledger/filestore"
 	"taskledger/filestore/filejournal"
 	"taskledger/filestore/internal/faultdisk"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 )
 
@@ -95,7 +95,7 @@ func TestReceiver_KilledAtAnyChangeOfTheDiskIsEndedByTheNextOne(t *testing.T) {
 			for n := 1; n <= whole.Changes(); n++ {
 				all = append(all, n)
 			}
-			for _, n := range repeat.Some(all, 3) {
+			for _, n := range testkit.Some(all, 3) {
 				for name, fate := range fatesOfCopies {
 					disk := faultdisk.New()
 					disk.KillAt(n)

@@ -19,8 +19,8 @@ import (
 	"taskledger/behaviors"
 	"taskledger/engine"
 	"taskledger/events"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/ledger"
 	"taskledger/natsbus"
 	"taskledger/store"
@@ -109,7 +109,7 @@ func wantWhole(t *testing.T, at *engine.Client) {
 
 func TestArchive_JetStreamStoppedAndStartedAgainWorkGoesOnAndNothingIsLost(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
@@ -138,7 +138,7 @@ func wantAway(t *testing.T, at *engine.Client) {
 // NATS answers, and knows no JetStream: a server that is not up yet looks so, and like one that never kept anything.
 func TestArchive_JetStreamThatIsNotUpIsNoEmptyArchive(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
@@ -188,7 +188,7 @@ func awaitListed(t *testing.T, at *engine.Client, id events.TaskID, what string,
 
 func TestArchive_UnderLoadThatNeverEndsTheJournalIsTrimmed(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
@@ -202,7 +202,7 @@ func TestArchive_UnderLoadThatNeverEndsTheJournalIsTrimmed(t *testing.T) {
 
 func TestArchive_FullJetStreamWorkGoesOnUntilThereIsSpace(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
 	c.NATS.Stop()
 	c.NATS.MaxStore = 2 << 20
@@ -227,7 +227,7 @@ func TestArchive_FullJetStreamWorkGoesOnUntilThereIsSpace(t *testing.T) {
 
 func TestArchive_WithoutJetStreamTheJournalStaysWhole(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	c := testcluster.New(t, testcluster.Options{Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())
@@ -255,7 +255,7 @@ func TestArchive_KeepAndDropNeedNoNATS(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			repeat.Busy(t)
+			testkit.Busy(t)
 			c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
 			l := bulkyTally()
 			a := c.StartNode("a", mode.configure, l.run())
@@ -279,7 +279,7 @@ func TestArchive_KeepAndDropNeedNoNATS(t *testing.T) {
 // What was trimmed before an archive began is in none, which every owner says from then on.
 func TestArchive_ThatBeginsLateIsShown(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
 	l := bulkyTally()
 	run := func(name string, configure func(*engine.NodeConfig), holds func(engine.ShardInfo) bool) {
@@ -299,7 +299,7 @@ func TestArchive_ThatBeginsLateIsShown(t *testing.T) {
 
 func TestArchive_NodesRestartedInTurnUnderLoadLeaveItWhole(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 4})
 	l := bulkyTally()
 	nodes := c.StartNodes(archives(t), l.on, "a", "b", "c")
@@ -332,7 +332,7 @@ func firstOf(t *testing.T, m *nats.Msg) uint64 {
 
 func TestVerify_NamesShardEntryAndKindOfDamageInTheArchive(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})
 	l := bulkyTally()
 	a := c.StartNode("a", archives(t), l.run())

@@ -10,15 +10,15 @@ import (
 	"taskledger/behaviors"
 	"taskledger/bulk"
 	"taskledger/engine"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/projection"
 	"taskledger/task"
 )
 
 // bulkTasks returns the number of tasks to retry; 50,000 take minutes.
 func bulkTasks() int64 {
-	if repeat.Whole() {
+	if testkit.Whole() {
 		return 50_000
 	}
 	return 5000
@@ -28,7 +28,7 @@ func bulkTasks() int64 {
 // that it told retries the others, and none a second time.
 func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		repeat.Busy(t)
+		testkit.Busy(t)
 		tasks := bulkTasks()
 		var operator atomic.Pointer[testcluster.Node]
 		kill := sync.OnceFunc(func() { operator.Load().Kill() })

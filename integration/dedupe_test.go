@@ -10,17 +10,17 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/events"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/task"
 )
 
 // crowd returns the number of submits that the crowd tests make, and of their ids.
-func crowd() (submits, ids int) { return repeat.Times(10_000, 100_000), repeat.Times(100, 1_000) }
+func crowd() (submits, ids int) { return testkit.Times(10_000, 100_000), testkit.Times(100, 1_000) }
 
 func TestSubmit_CrowdOnFewIDsFromNodesAndClientsRunsEachOnce(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		repeat.Busy(t)
+		testkit.Busy(t)
 		submits, ids := crowd()
 		l := defineTally(&behaviors.Rules[string, string]{TaskID: idFromParams})
 		members := []behaviors.Client{c.StartClient("first", nil), c.StartClient("second", nil)}

@@ -4,13 +4,13 @@ import (
 	"testing"
 
 	"taskledger/behaviors"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 )
 
 func TestEtcdMembers_EachStoppedAndStartedAgainInMidRunNothingFailsOrRunsTwice(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	etcd := testcluster.StartEtcdMembers(t, 3)
 	f := startFlowOn(t, etcd)
 	for _, m := range leaderFirst(etcd) {
@@ -24,7 +24,7 @@ func TestEtcdMembers_EachStoppedAndStartedAgainInMidRunNothingFailsOrRunsTwice(t
 
 func TestEtcdMembers_LeaderThatNoLongerAnswersItsClientsHoldsUpNobodyForLong(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	etcd := testcluster.StartEtcdMembers(t, 3)
 	f := startFlowOn(t, etcd)
 	leader := etcd.Leader()

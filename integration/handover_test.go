@@ -11,8 +11,8 @@ import (
 	"taskledger/behaviors"
 	"taskledger/engine"
 	"taskledger/events"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/task"
 )
 
@@ -113,7 +113,7 @@ func (f *flow) end() int {
 
 func TestHandOver_WhileSubmitsFlowNoneFailsAndNothingRunsTwice(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		repeat.Busy(t)
+		testkit.Busy(t)
 		l := defineTally(&behaviors.Rules[string, string]{TaskID: idFromParams})
 		a := c.StartNode("a", nil, l.run())
 		client := c.StartClient("caller", nil)
@@ -150,7 +150,7 @@ func wantNoEvent(t *testing.T, c *engine.Client, kinds ...string) {
 
 func TestDrain_WhileSubmitsFlowNoneFailsAndNothingRunsTwice(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		repeat.Busy(t)
+		testkit.Busy(t)
 		l := defineTally(&behaviors.Rules[string, string]{TaskID: idFromParams})
 		nodes := c.StartNodes(nil, l.on, "a", "b", "c")
 		client := c.StartClient("caller", nil)
@@ -167,7 +167,7 @@ func TestDrain_WhileSubmitsFlowNoneFailsAndNothingRunsTwice(t *testing.T) {
 
 func TestKill_WhileSubmitsFlowNoneFails(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		repeat.Busy(t)
+		testkit.Busy(t)
 		quick := behaviors.Define("quick", &behaviors.Rules[string, string]{TaskID: idFromParams})
 		bound := quick.Bind(func(_ context.Context, p string) (string, error) { return p + " ran 1", nil })
 		nodes := c.StartNodes(nil, func(string) []task.Behavior { return []task.Behavior{bound} }, "a", "b", "c")

@@ -5,10 +5,10 @@ import (
 
 	"go.uber.org/goleak"
 
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
-	repeat.AtOnce(8)
+	testkit.AtOnce(8)
 	goleak.VerifyTestMain(m)
 }

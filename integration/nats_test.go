@@ -8,13 +8,13 @@ import (
 	"github.com/nats-io/nats.go"
 
 	"taskledger/behaviors"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 )
 
 func TestNATS_StoppedAndStartedAgainInMidRunNothingFailsOrRunsTwice(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	c := testcluster.New(t, testcluster.Options{})
 	l := defineTally(&behaviors.Rules[string, string]{TaskID: idFromParams})
 	nodes := c.StartNodes(nil, l.on, "a", "b", "c")

@@ -13,8 +13,8 @@ import (
 	"taskledger/engine"
 	"taskledger/engine/embedded"
 	"taskledger/events"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/ledger"
 	ledgerrepair "taskledger/ledger/repair"
 	"taskledger/task"
@@ -92,7 +92,7 @@ func (r *restoring) wantSound(n *engine.Node, losses int) {
 // what the journal continues counts.
 func TestRestore_OfAnEtcdBehindItsArchiveIsGivenUpAndGoesOn(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	r := &restoring{t: t, dir: t.TempDir(), job: behaviors.Define[string, string]("bulk", nil)}
 	etcd, backup := filepath.Join(r.dir, "etcd"), filepath.Join(t.TempDir(), "etcd")
 	var then, later engine.ShardInfo

@@ -9,8 +9,8 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/events"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/schedule"
 	"taskledger/task"
 )
@@ -35,7 +35,7 @@ func listed(t *testing.T, n *testcluster.Node, of string) (ids []events.TaskID) 
 // retention forgets them.
 func TestSchedules_TheNewestRunsStayListedWhileManyOthersFinish(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	const (
 		name    = "each-minute"
 		filled  = 150 // ticks
@@ -43,7 +43,7 @@ func TestSchedules_TheNewestRunsStayListedWhileManyOthersFinish(t *testing.T) {
 		few     = 10
 		patient = 4 * soon // for all others
 	)
-	others := repeat.Times(3000, 200_000)
+	others := testkit.Times(3000, 200_000)
 	both := []task.Behavior{
 		echoes("quick", few),
 		echoes("other", max(others/2, few)),

@@ -4,8 +4,8 @@ import (
 	"testing"
 
 	"taskledger/behaviors"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 )
 
@@ -13,7 +13,7 @@ import (
 // who stays.
 func TestShards_AsManyAsThereCanBeAreSharedAndTakenOver(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	c := testcluster.New(t, testcluster.Options{Shards: store.MaxShards})
 	l := defineTally(&behaviors.Rules[string, string]{TaskID: idFromParams})
 	nodes := c.StartNodes(nil, l.on, "a", "b")

@@ -15,8 +15,8 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/item"
 	"taskledger/ledger"
 	"taskledger/store"
@@ -251,13 +251,13 @@ func withLost(calls, lost []porcupine.Operation, from map[int64]int64) ([]porcup
 // a repeated key is answered as before.
 func TestStore_IsLinearizableItemByItemWhileOwnersDie(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
-		repeat.Busy(t)
+		testkit.Busy(t)
 		nodes := map[string]*testcluster.Node{}
 		for _, name := range []string{"a", "b", "c"} {
 			nodes[name] = c.StartNode(name, nil)
 		}
 		clients := []*testcluster.Client{c.StartClient("one", nil), c.StartClient("two", nil), c.StartClient("three", nil)}
-		h, seeds := &itemHistory{t: t, began: time.Now()}, repeat.Rand(t)
+		h, seeds := &itemHistory{t: t, began: time.Now()}, testkit.Rand(t)
 		stop := make(chan struct{})
 		var all sync.WaitGroup
 		for i := range 6 {

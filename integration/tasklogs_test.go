@@ -10,8 +10,8 @@ import (
 	"taskledger/behaviors/builtin"
 	"taskledger/engine"
 	"taskledger/events"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/natsbus"
 	"taskledger/task"
 	"taskledger/tasklog"
@@ -83,8 +83,8 @@ func readNumbered(t *testing.T, from *engine.Client, id events.TaskID) (got numb
 // Programs that write faster than JetStream stores are held: of none of them a line is lost, or kept twice.
 func TestLogs_OfManyProgramsAreWholeWhileJetStreamIsUp(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
-	programs, lines := repeat.Times(4, 16), repeat.Times(20_000, 90_000)
+	testkit.Busy(t)
+	programs, lines := testkit.Times(4, 16), testkit.Times(20_000, 90_000)
 	c, sh := testcluster.New(t, testcluster.Options{JetStream: true}), shell()
 	n := c.StartNode("a", keepsLogs(t, programs, natsbus.LogsConfig{}), sh)
 	var all []*engine.Future
@@ -109,9 +109,9 @@ func TestLogs_OfManyProgramsAreWholeWhileJetStreamIsUp(t *testing.T) {
 // afterwards.
 func TestLogs_OfManyProgramsTellEveryGapWhenJetStreamWasAway(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	const third = 30_000 // lines: more than the pipe of a program takes, and its node
-	programs := repeat.Times(4, 16)
+	programs := testkit.Times(4, 16)
 	c, sh, dir := testcluster.New(t, testcluster.Options{JetStream: true}), shell(), t.TempDir()
 	n := c.StartNode("a", keepsLogs(t, programs, natsbus.LogsConfig{}), sh)
 	touch := func(name string) { ok(t, os.WriteFile(filepath.Join(dir, name), nil, 0o600)) }
@@ -167,7 +167,7 @@ func TestLogs_OfManyProgramsTellEveryGapWhenJetStreamWasAway(t *testing.T) {
 // The streams are on the same disk: the oldest lines go, and the archive takes what journals are to lose.
 func TestLogs_ThatFillTheirStreamLeaveJournalsToBeTrimmed(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	c, l, sh := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1}), bulkyTally(), shell()
 	a := c.StartNode("a", func(cfg *engine.NodeConfig) {
 		archives(t)(cfg)

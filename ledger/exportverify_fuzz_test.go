@@ -11,7 +11,7 @@ import (
 	"testing"
 
 	"taskledger/events"
-	"taskledger/internal/wire/wiretest"
+	"taskledger/internal/testkit"
 	"taskledger/ledger/exportform"
 	"taskledger/projection"
 )
@@ -175,7 +175,7 @@ func TestVerifyExport_BombsCostLittle(t *testing.T) {
 	}
 	for _, name := range slices.Sorted(maps.Keys(bombs)) { // what one leaves in pools makes the next one cheaper
 		file := bombs[name]
-		err := wiretest.Bounded(t, wiretest.Bomb{Name: name, Data: []byte(file), Passes: 80}, func(b []byte) error {
+		err := testkit.Bounded(t, testkit.Bomb{Name: name, Data: []byte(file), Passes: 80}, func(b []byte) error {
 			v, err := VerifyExport(bytes.NewReader(b))
 			if behind := bytes.HasPrefix(b, []byte("{")); (err == nil) != behind {
 				t.Errorf("%s: %+v, %v; want damage behind a header that is taken, or an error without one", name, v, err)

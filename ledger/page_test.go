@@ -13,8 +13,8 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/ledger"
 	"taskledger/ledger/pagecursor"
 	"taskledger/projection"
@@ -653,7 +653,7 @@ func TestHistory_FirstPageOfALongLifeComesAtOnce(t *testing.T) {
 				}
 				t.Logf("newest first %t: %s", newest, best)
 				most := 200 * time.Millisecond // the race detector makes all work ten times as long
-				if repeat.Whole() {
+				if testkit.Whole() {
 					most = 20 * time.Millisecond
 				}
 				if best > most {

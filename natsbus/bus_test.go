@@ -14,14 +14,14 @@ import (
 	"github.com/nats-io/nats.go"
 	"go.uber.org/goleak"
 
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/natsbus"
 	"taskledger/store"
 )
 
 func TestMain(m *testing.M) {
-	repeat.AtOnce(4)
+	testkit.AtOnce(4)
 	goleak.VerifyTestMain(m)
 }
 

@@ -7,7 +7,7 @@ import (
 	"github.com/klauspost/compress/s2"
 	"github.com/nats-io/nats.go"
 
-	"taskledger/internal/wire/wiretest"
+	"taskledger/internal/testkit"
 	"taskledger/natsbus"
 )
 
@@ -21,15 +21,15 @@ func TestSegment_BombsCostLittle(t *testing.T) {
 		_, err := natsbus.DecodeSegment(3, header, b)
 		return err
 	}
-	wiretest.Check(t, unpack(t, data), func(b []byte) error { return decode(s2.Encode(nil, b)) })
+	testkit.CheckBombs(t, unpack(t, data), func(b []byte) error { return decode(s2.Encode(nil, b)) })
 	bomb := s2.Encode(nil, make([]byte, 256<<20))
-	for _, b := range []wiretest.Bomb{
+	for _, b := range []testkit.Bomb{
 		{Name: "256 MB of zeros compressed", Data: bomb},
 		{Name: "256 MB of zeros, cut", Data: bomb[:len(bomb)/2]},
 		{Name: "4 GB declared", Data: []byte{0xff, 0xff, 0xff, 0xff, 0x0f}},
 		{Name: "a length that does not end", Data: []byte{0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff, 0xff}},
 	} {
-		if err := wiretest.Bounded(t, b, decode); err == nil {
+		if err := testkit.Bounded(t, b, decode); err == nil {
 			t.Errorf("%s: accepted", b.Name)
 		}
 	}
@@ -38,7 +38,7 @@ func TestSegment_BombsCostLittle(t *testing.T) {
 func TestFrame_BombsCostLittle(t *testing.T) {
 	open := natsbus.Opener(clusterKey)
 	for _, size := range []int{0, 33, 1 << 20, 10 << 20} {
-		err := wiretest.Bounded(t, wiretest.Bomb{Name: "forged frame", Data: make([]byte, size)}, func(b []byte) error {
+		err := testkit.Bounded(t, testkit.Bomb{Name: "forged frame", Data: make([]byte, size)}, func(b []byte) error {
 			if _, ok := open("c.load", "", b); !ok {
 				return nats.ErrAuthorization
 			}

@@ -7,8 +7,8 @@ import (
 	"testing"
 
 	"taskledger/events"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/natsbus"
 	"taskledger/tasklog"
 	"taskledger/tasklog/tasklogtest"
@@ -18,7 +18,7 @@ import (
 // that do not grow with them. No other test runs meanwhile, so that the heap is that of this one.
 func TestLogs_OfAMillionRunsTake300MiBOfTheServersHeap(t *testing.T) {
 	const buffers, most = 16 << 20, 300 << 20
-	runs := repeat.Times(60_000, natsbus.MaxLogMessages)
+	runs := testkit.Times(60_000, natsbus.MaxLogMessages)
 	s := testcluster.StartJetStream(t)
 	s.Stop()
 	s.Lazy = true

@@ -10,14 +10,14 @@ import (
 
 	"github.com/nats-io/nats.go"
 
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/natsbus"
 	"taskledger/work/feed"
 )
 
 // away returns how long NATS does not answer: a minute in a proof.
-func away() time.Duration { return time.Duration(repeat.Times(2, 60)) * time.Second }
+func away() time.Duration { return time.Duration(testkit.Times(2, 60)) * time.Second }
 
 // wantFew fails the test if more was sent over a connection in a time than 20 messages a second.
 func wantFew(t *testing.T, conn *nats.Conn, since uint64, within time.Duration) {

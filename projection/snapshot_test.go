@@ -15,7 +15,7 @@ import (
 	"pgregory.net/rapid"
 
 	"taskledger/events"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/projection"
 	"taskledger/task"
 )
@@ -318,7 +318,7 @@ func TestRestorer_RefusesPartsThatAreMissingRepeatedOrInAnotherOrder(t *testing.
 
 func TestRestorer_RefusesAFlippedByteAndStaysRefusing(t *testing.T) {
 	t.Parallel()
-	parts, random := write(delayed(t, 1000).state), repeat.Rand(t)
+	parts, random := write(delayed(t, 1000).state), testkit.Rand(t)
 	for i, part := range parts {
 		for range 300 {
 			damaged := bytes.Clone(part)

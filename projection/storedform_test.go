@@ -19,7 +19,7 @@ import (
 	"github.com/vmihailenco/msgpack/v5"
 
 	"taskledger/events"
-	"taskledger/internal/wire/wiretest"
+	"taskledger/internal/testkit"
 	"taskledger/projection"
 	"taskledger/projection/requests"
 	"taskledger/projection/schedules"
@@ -564,7 +564,7 @@ func FuzzRestorer(f *testing.F) {
 }
 
 func TestRestorer_BombsCostLittle(t *testing.T) {
-	wiretest.Check(t, write(sampleShard(t))[0], func(b []byte) error {
+	testkit.CheckBombs(t, write(sampleShard(t))[0], func(b []byte) error {
 		_, err := restored([][]byte{resummed(b)})
 		return err
 	})

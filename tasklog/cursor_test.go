@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"taskledger/events"
-	"taskledger/internal/wire/wiretest"
+	"taskledger/internal/testkit"
 	"taskledger/tasklog"
 )
 
@@ -59,7 +59,7 @@ func TestParseCursor_BombsCostLittle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wiretest.CheckGrafts(t, sample, 512, func(b []byte) error {
+	testkit.CheckGrafts(t, sample, 512, func(b []byte) error {
 		if len(b) == 0 { // the beginning
 			return events.ErrDamaged
 		}

@@ -9,7 +9,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/item"
 	"taskledger/store"
 	"taskledger/task"
@@ -424,10 +424,10 @@ func TestOpen_RefusesBadInputByFieldAndAsksNothing(t *testing.T) {
 	for want, open := range map[string]func() (*taskstore.Store, error){
 		"backend": func() (*taskstore.Store, error) { return taskstore.Open(nil, "s", taskstore.Options{}) },
 		"store": func() (*taskstore.Store, error) {
-			return taskstore.Open(model.New(repeat.Rand(t)), "a/b", taskstore.Options{})
+			return taskstore.Open(model.New(testkit.Rand(t)), "a/b", taskstore.Options{})
 		},
 		"client": func() (*taskstore.Store, error) {
-			return taskstore.Open(model.New(repeat.Rand(t)), "s", taskstore.Options{Client: item.MaxNumber + 1})
+			return taskstore.Open(model.New(testkit.Rand(t)), "s", taskstore.Options{Client: item.MaxNumber + 1})
 		},
 	} {
 		_, err := open()

@@ -13,7 +13,7 @@ import (
 	"testing/synctest"
 	"time"
 
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/item"
 	"taskledger/store"
 	"taskledger/task"
@@ -69,7 +69,7 @@ type bench struct {
 func bubble(t *testing.T, f func(b *bench)) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		b := &bench{t: t, spied: &spied{Backend: model.New(repeat.Rand(t))}}
+		b := &bench{t: t, spied: &spied{Backend: model.New(testkit.Rand(t))}}
 		b.s, b.other = b.open(1), b.open(2)
 		f(b)
 	})

@@ -14,7 +14,7 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/behaviors/builtin"
-	"taskledger/internal/behaviortest"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -72,7 +72,7 @@ func TestChecksum_WhatIsExcludedIsReadByNoPath(t *testing.T) {
 		"data/etcd/wal", "link/etcd/wal", "wal", "key", "hard", "data/etcd/../etcd/wal", "below/../etcd/wal", "data",
 	} {
 		_, o := run[builtin.ChecksumResult](t.Context(), t, b, builtin.ChecksumParams{Path: path})
-		behaviortest.WantFailure(t, o, builtin.CodeRefused, true)
+		testkit.WantFailure(t, o, builtin.CodeRefused, true)
 	}
 	if _, o := run[builtin.ChecksumResult](t.Context(), t, b, builtin.ChecksumParams{Path: "database"}); o.Err != nil {
 		t.Errorf("what is not excluded: %+v", o.Err)
@@ -112,7 +112,7 @@ func TestChecksum_WhatCannotBeReadIsAFinalFailure(t *testing.T) {
 	} {
 		t.Run(path[:min(len(path), 30)], func(t *testing.T) {
 			_, o := run[builtin.ChecksumResult](t.Context(), t, b, builtin.ChecksumParams{Path: path})
-			behaviortest.WantFailure(t, o, code, true)
+			testkit.WantFailure(t, o, code, true)
 		})
 	}
 }
@@ -131,11 +131,11 @@ func TestChecksum_OnlyErrorsThatCanPassAreRetried(t *testing.T) {
 			return 0, builtin.OpenFailure(&os.PathError{Op: "openat", Path: "file", Err: number})
 		}
 		b := behaviors.Define[behaviors.None, int]("open", nil).Bind(open)
-		o := b.Run(t.Context(), behaviortest.Attempt(t, nil))
+		o := b.Run(t.Context(), testkit.Attempt(t, nil))
 		if code == "" {
-			behaviortest.WantFailure(t, o, "failed", false)
+			testkit.WantFailure(t, o, "failed", false)
 		} else {
-			behaviortest.WantFailure(t, o, code, true)
+			testkit.WantFailure(t, o, code, true)
 		}
 	}
 }
@@ -143,10 +143,10 @@ func TestChecksum_OnlyErrorsThatCanPassAreRetried(t *testing.T) {
 func TestChecksum_AMissingRootIsRetriedAndNoRootIsNot(t *testing.T) {
 	gone := builtin.Checksum(builtin.ChecksumOptions{Root: filepath.Join(t.TempDir(), "volume")})
 	_, o := run[builtin.ChecksumResult](t.Context(), t, gone, builtin.ChecksumParams{Path: "file"})
-	behaviortest.WantFailure(t, o, "failed", false)
+	testkit.WantFailure(t, o, "failed", false)
 	rootless := builtin.Checksum(builtin.ChecksumOptions{})
 	_, o = run[builtin.ChecksumResult](t.Context(), t, rootless, builtin.ChecksumParams{Path: "file"})
-	behaviortest.WantFailure(t, o, builtin.CodeRefused, true)
+	testkit.WantFailure(t, o, builtin.CodeRefused, true)
 }
 
 func TestChecksum_StopsWithItsContextAndTellsItsProgress(t *testing.T) {
@@ -154,7 +154,7 @@ func TestChecksum_StopsWithItsContextAndTellsItsProgress(t *testing.T) {
 	must(t, os.WriteFile(filepath.Join(root, "file"), make([]byte, 2<<20), 0o600))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	a := behaviortest.Attempt(t, builtin.ChecksumParams{Path: "file"})
+	a := testkit.Attempt(t, builtin.ChecksumParams{Path: "file"})
 	var reports []int64
 	a.Progress = func(done, total int64, _ string) {
 		if total != 2<<20 {
@@ -164,7 +164,7 @@ func TestChecksum_StopsWithItsContextAndTellsItsProgress(t *testing.T) {
 		cancel()
 	}
 	o := b.Run(ctx, a)
-	if e := behaviortest.WantFailure(t, o, "failed", false); e.Message != context.Canceled.Error() {
+	if e := testkit.WantFailure(t, o, "failed", false); e.Message != context.Canceled.Error() {
 		t.Errorf("message %q", e.Message)
 	}
 	if len(reports) != 1 {

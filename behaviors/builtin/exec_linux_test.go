@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"taskledger/behaviors/builtin"
-	"taskledger/internal/behaviortest"
+	"taskledger/internal/testkit"
 )
 
 // Whoever holds a group may kill it until it is released: so its number is that of its program until then.
@@ -44,5 +44,5 @@ func TestExec_NothingIsHeldThatDoesNotStart(t *testing.T) {
 	p := script("")
 	p.Dir = "/nonexistent"
 	_, o := run[builtin.ExecResult](t.Context(), t, b, p)
-	behaviortest.WantFailure(t, o, builtin.CodeNotFound, true)
+	testkit.WantFailure(t, o, builtin.CodeNotFound, true)
 }

@@ -20,7 +20,7 @@ import (
 
 	"taskledger/behaviors/builtin"
 	"taskledger/events"
-	"taskledger/internal/behaviortest"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -51,7 +51,7 @@ func pipe(t *testing.T) (path string, open func() *bufio.Reader) {
 // start runs an attempt and returns where its outcome comes.
 func start(ctx context.Context, t *testing.T, b task.Behavior, p builtin.ExecParams) <-chan task.Outcome {
 	t.Helper()
-	a := behaviortest.Attempt(t, p)
+	a := testkit.Attempt(t, p)
 	outcome := make(chan task.Outcome, 1)
 	go func() { outcome <- b.Run(ctx, a) }()
 	return outcome
@@ -83,12 +83,12 @@ func TestExec_ReturnsOutputsAndExitCode(t *testing.T) {
 
 func TestExec_AnotherExitCodeIsAFailureThatIsRetried(t *testing.T) {
 	_, o := run[builtin.ExecResult](t.Context(), t, shell(0), script("echo out; echo why >&2; exit 3"))
-	e := behaviortest.WantFailure(t, o, builtin.CodeExit, false)
+	e := testkit.WantFailure(t, o, builtin.CodeExit, false)
 	if e.Properties["exit_code"] != "3" || e.Properties["stderr"] != "why\n" || e.Properties["stdout"] != "out\n" {
 		t.Errorf("properties %v", e.Properties)
 	}
 	_, o = run[builtin.ExecResult](t.Context(), t, shell(0), script("kill -9 $$"))
-	e = behaviortest.WantFailure(t, o, builtin.CodeExit, false)
+	e = testkit.WantFailure(t, o, builtin.CodeExit, false)
 	if e.Properties["exit_code"] != "-1" || !strings.Contains(e.Message, "killed") {
 		t.Errorf("error %+v", e)
 	}
@@ -109,12 +109,12 @@ func TestExec_AVariableThatIsNotAllowedIsRefused(t *testing.T) {
 	b := builtin.Exec(builtin.ExecOptions{Allow: []string{"env"}, Env: []string{"HOME"}})
 	with := func(name string) task.Outcome {
 		params := builtin.ExecParams{Program: "env", Env: map[string]string{name: "x"}}
-		return b.Run(t.Context(), behaviortest.Attempt(t, params))
+		return b.Run(t.Context(), testkit.Attempt(t, params))
 	}
 	for _, name := range []string{
 		"LD_PRELOAD", "BASH_ENV", "GCONV_PATH", "GIT_SSH_COMMAND", "OPENSSL_CONF", "PYTHONPATH", "home", "X",
 	} {
-		behaviortest.WantFailure(t, with(name), builtin.CodeRefused, true)
+		testkit.WantFailure(t, with(name), builtin.CodeRefused, true)
 	}
 	for _, name := range []string{"HOME", "LANG", "LC_ALL", "TZ"} {
 		if o := with(name); o.Err != nil {
@@ -166,7 +166,7 @@ func TestExec_WhatCannotBeStartedIsAFinalFailure(t *testing.T) {
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			_, o := run[builtin.ExecResult](t.Context(), t, b, c.params)
-			behaviortest.WantFailure(t, o, c.code, true)
+			testkit.WantFailure(t, o, c.code, true)
 		})
 	}
 }
@@ -224,7 +224,7 @@ func TestExec_CancelEndsTheProgramAndItsChildren(t *testing.T) {
 	r := open()
 	line(t, r)
 	cancel(cause)
-	if e := behaviortest.WantFailure(t, <-outcome, "failed", false); e.Message != cause.Error() {
+	if e := testkit.WantFailure(t, <-outcome, "failed", false); e.Message != cause.Error() {
 		t.Errorf("message %q, want the cause", e.Message)
 	}
 	wantEnd(t, r)
@@ -239,7 +239,7 @@ func TestExec_AProgramMayCleanUpWithinTheGrace(t *testing.T) {
 	line(t, r)
 	cancel()
 	// A program that was told to stop has not succeeded, whatever it says.
-	behaviortest.WantFailure(t, <-outcome, "failed", false)
+	testkit.WantFailure(t, <-outcome, "failed", false)
 	if rest := wantEnd(t, r); rest != "bye\n" {
 		t.Errorf("program wrote %q at its end", rest)
 	}
@@ -253,7 +253,7 @@ func TestExec_TheWholeGroupIsAskedToEnd(t *testing.T) {
 	r := open()
 	line(t, r)
 	cancel()
-	behaviortest.WantFailure(t, <-outcome, "failed", false)
+	testkit.WantFailure(t, <-outcome, "failed", false)
 	if rest := wantEnd(t, r); rest != "bye\n" {
 		t.Errorf("the child wrote %q at its end", rest)
 	}
@@ -265,7 +265,7 @@ func TestExec_NothingStartsOnceTheContextHasEnded(t *testing.T) {
 	p := script("")
 	p.Dir = filepath.Join(t.TempDir(), "none") // an attempt to start would fail for this
 	_, o := run[builtin.ExecResult](ctx, t, shell(0), p)
-	if e := behaviortest.WantFailure(t, o, "failed", false); e.Message != context.Canceled.Error() {
+	if e := testkit.WantFailure(t, o, "failed", false); e.Message != context.Canceled.Error() {
 		t.Errorf("message %q", e.Message)
 	}
 }
@@ -278,7 +278,7 @@ func TestExec_WhatIgnoresSIGTERMIsKilledAfterTheGrace(t *testing.T) {
 	r := open()
 	line(t, r)
 	cancel()
-	behaviortest.WantFailure(t, <-outcome, "failed", false)
+	testkit.WantFailure(t, <-outcome, "failed", false)
 	wantEnd(t, r)
 }
 
@@ -286,7 +286,7 @@ func TestExec_ATimeoutIsAFailureWithTheOutput(t *testing.T) {
 	p := script("echo started; sleep 60")
 	p.Timeout = builtin.Duration(100 * time.Millisecond)
 	_, o := run[builtin.ExecResult](t.Context(), t, shell(0), p)
-	if e := behaviortest.WantFailure(t, o, events.CodeTimeout, false); !strings.Contains(e.Message, "100ms") {
+	if e := testkit.WantFailure(t, o, events.CodeTimeout, false); !strings.Contains(e.Message, "100ms") {
 		t.Errorf("error %+v", e)
 	}
 }
@@ -335,7 +335,7 @@ func TestExec_FixedArgumentsLeaveTheirPlaceAloneToTheSubmitter(t *testing.T) {
 	} {
 		got, o := run[builtin.ExecResult](t.Context(), t, b, c.params)
 		if c.want == "" {
-			behaviortest.WantFailure(t, o, builtin.CodeRefused, true)
+			testkit.WantFailure(t, o, builtin.CodeRefused, true)
 		} else if o.Err != nil || got.Stdout != c.want {
 			t.Errorf("%+v: %q, %+v; want %q", c.params, got.Stdout, o.Err, c.want)
 		}
@@ -400,7 +400,7 @@ func (f writerFunc) Write(p []byte) (int, error) { return f(p) }
 // logTo runs a script in an attempt with a log.
 func logTo(t *testing.T, w *written, text string) (r builtin.ExecResult, o task.Outcome) {
 	t.Helper()
-	a := behaviortest.Attempt(t, script(text))
+	a := testkit.Attempt(t, script(text))
 	a.Output = w.output
 	o = shell(0).Run(t.Context(), a)
 	if o.Err == nil {
@@ -454,7 +454,7 @@ func TestExec_AllOutputIsKeptHoweverLongTheLogTakes(t *testing.T) {
 		defer cancel()
 		<-late.Done()
 	}}
-	a := behaviortest.Attempt(t, script("echo first; sleep 0.3; echo second; echo last"))
+	a := testkit.Attempt(t, script("echo first; sleep 0.3; echo second; echo last"))
 	a.Output = log.output
 	o := b.Run(t.Context(), a)
 	var r builtin.ExecResult

@@ -11,7 +11,7 @@ import (
 	"taskledger/behaviors"
 	"taskledger/behaviors/builtin"
 	"taskledger/events"
-	"taskledger/internal/behaviortest"
+	"taskledger/internal/testkit"
 	"taskledger/task"
 )
 
@@ -73,8 +73,8 @@ func TestGetter_ASilentServerIsATimeoutThatIsRetriedAndNamesTheHostAlone(t *test
 		})
 		host := strings.TrimPrefix(at, "http://")
 		get := getting(&clock{t: t, over: c.over})
-		o := get.Run(t.Context(), behaviortest.Attempt(t, "http://user:secret@"+host+where+"?token=secret"))
-		e := behaviortest.WantFailure(t, o, events.CodeTimeout, false)
+		o := get.Run(t.Context(), testkit.Attempt(t, "http://user:secret@"+host+where+"?token=secret"))
+		e := testkit.WantFailure(t, o, events.CodeTimeout, false)
 		if !strings.HasSuffix(e.Message, host+": no "+c.what+" came for 30s") || strings.Contains(e.Message, "secret") {
 			t.Errorf("%s: %q", where, e.Message)
 		}

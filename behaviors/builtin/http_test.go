@@ -16,7 +16,7 @@ import (
 
 	"taskledger/behaviors/builtin"
 	"taskledger/events"
-	"taskledger/internal/behaviortest"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -110,7 +110,7 @@ func TestHTTP_StatusDecidesWhetherToRetry(t *testing.T) {
 				}
 				return
 			}
-			e := behaviortest.WantFailure(t, o, c.code, c.final)
+			e := testkit.WantFailure(t, o, c.code, c.final)
 			if e.Retryable == c.final || e.Properties["status"] != fmt.Sprint(c.status) {
 				t.Errorf("error %+v", e)
 			}
@@ -126,7 +126,7 @@ func TestHTTP_StatusDecidesWhetherToRetry(t *testing.T) {
 		t.Run(fmt.Sprint("retry after ", c.status), func(t *testing.T) {
 			params := builtin.HTTPParams{URL: fmt.Sprintf("%s/%d?after=7200", at, c.status)}
 			_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), params)
-			behaviortest.WantFailure(t, o, "status", false)
+			testkit.WantFailure(t, o, "status", false)
 			if (o.Wait >= 2*time.Hour) != c.honoured {
 				t.Errorf("next attempt in %s", o.Wait)
 			}
@@ -163,7 +163,7 @@ func TestHTTP_RefusesAddressesThatAreNotPublic(t *testing.T) {
 		t.Run(host, func(t *testing.T) {
 			b := builtin.HTTP(builtin.HTTPOptions{})
 			_, o := run[builtin.HTTPResult](t.Context(), t, b, builtin.HTTPParams{URL: "http://" + host + port})
-			behaviortest.WantFailure(t, o, builtin.CodeRefused, true)
+			testkit.WantFailure(t, o, builtin.CodeRefused, true)
 		})
 	}
 }
@@ -176,7 +176,7 @@ func TestHTTP_JudgesTheAddressThatANameResolvesTo(t *testing.T) {
 		t.Errorf("an allowed address is refused: %+v", o.Err)
 	}
 	_, o = run[builtin.HTTPResult](t.Context(), t, only("127.0.0.2/32"), builtin.HTTPParams{URL: url})
-	behaviortest.WantFailure(t, o, builtin.CodeRefused, true)
+	testkit.WantFailure(t, o, builtin.CodeRefused, true)
 }
 
 func TestHTTP_RefusesARedirectToAnAddressThatIsNotAllowed(t *testing.T) {
@@ -188,7 +188,7 @@ func TestHTTP_RefusesARedirectToAnAddressThatIsNotAllowed(t *testing.T) {
 		t.Run(to, func(t *testing.T) {
 			outer := serve(t, redirect(to, http.StatusFound))
 			_, o := run[builtin.HTTPResult](t.Context(), t, only("127.0.0.1/32"), builtin.HTTPParams{URL: outer})
-			behaviortest.WantFailure(t, o, builtin.CodeRefused, true)
+			testkit.WantFailure(t, o, builtin.CodeRefused, true)
 		})
 	}
 }
@@ -203,7 +203,7 @@ func TestHTTP_FollowsRedirectsUpToALimit(t *testing.T) {
 		http.Redirect(w, r, "/again", http.StatusFound)
 	})
 	_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{URL: at})
-	behaviortest.WantFailure(t, o, builtin.CodeRefused, true)
+	testkit.WantFailure(t, o, builtin.CodeRefused, true)
 	if hops != 11 {
 		t.Errorf("%d requests, want the first and 10 redirects", hops)
 	}
@@ -243,7 +243,7 @@ func TestHTTP_ABodyStaysWithItsOrigin(t *testing.T) {
 		_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), params)
 		switch {
 		case refused:
-			behaviortest.WantFailure(t, o, builtin.CodeRefused, true)
+			testkit.WantFailure(t, o, builtin.CodeRefused, true)
 		case o.Err != nil:
 			t.Errorf("status %d: %+v", status, o.Err)
 		default:
@@ -285,10 +285,10 @@ func TestHTTP_AServerThatCannotBeReachedIsRetried(t *testing.T) {
 	gone := httptest.NewServer(http.NotFoundHandler())
 	gone.Close()
 	_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{URL: gone.URL})
-	behaviortest.WantFailure(t, o, builtin.CodeNetwork, false)
+	testkit.WantFailure(t, o, builtin.CodeNetwork, false)
 	broken := serve(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 	_, o = run[builtin.HTTPResult](t.Context(), t, anywhere(), builtin.HTTPParams{URL: broken})
-	behaviortest.WantFailure(t, o, builtin.CodeNetwork, false)
+	testkit.WantFailure(t, o, builtin.CodeNetwork, false)
 }
 
 func TestHTTP_ASlowServerTimesOut(t *testing.T) {
@@ -302,7 +302,7 @@ func TestHTTP_ASlowServerTimesOut(t *testing.T) {
 	for _, path := range []string{"/header", "/body"} {
 		_, o := run[builtin.HTTPResult](t.Context(), t, anywhere(),
 			builtin.HTTPParams{URL: at + path, Timeout: builtin.Duration(50 * time.Millisecond)})
-		behaviortest.WantFailure(t, o, events.CodeTimeout, false)
+		testkit.WantFailure(t, o, events.CodeTimeout, false)
 	}
 }
 
@@ -314,7 +314,7 @@ func TestHTTP_EndsWithItsContext(t *testing.T) {
 		<-r.Context().Done()
 	})
 	_, o := run[builtin.HTTPResult](ctx, t, anywhere(), builtin.HTTPParams{URL: at})
-	if e := behaviortest.WantFailure(t, o, "failed", false); e.Message != cause.Error() {
+	if e := testkit.WantFailure(t, o, "failed", false); e.Message != cause.Error() {
 		t.Errorf("message %q, want the cause", e.Message)
 	}
 }
@@ -343,7 +343,7 @@ func TestHTTP_NoProxyIsUsed(t *testing.T) {
 	t.Setenv("http_proxy", proxy)
 	b := builtin.HTTP(builtin.HTTPOptions{})
 	_, o := run[builtin.HTTPResult](t.Context(), t, b, builtin.HTTPParams{URL: "http://192.0.2.1/"})
-	behaviortest.WantFailure(t, o, builtin.CodeRefused, true)
+	testkit.WantFailure(t, o, builtin.CodeRefused, true)
 }
 
 func TestHTTP_RefusesParametersThatAreNoRequest(t *testing.T) {

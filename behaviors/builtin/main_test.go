@@ -9,7 +9,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"taskledger/internal/behaviortest"
+	"taskledger/internal/testkit"
 	"taskledger/task"
 )
 
@@ -20,7 +20,7 @@ var epoch = time.Date(2026, 11, 21, 12, 0, 0, 0, time.UTC)
 // run makes an attempt and decodes its result.
 func run[R any](ctx context.Context, t *testing.T, b task.Behavior, params any) (R, task.Outcome) {
 	t.Helper()
-	o := b.Run(ctx, behaviortest.Attempt(t, params))
+	o := b.Run(ctx, testkit.Attempt(t, params))
 	var r R
 	if o.Result != nil {
 		if err := json.Unmarshal(o.Result, &r); err != nil {

@@ -12,13 +12,13 @@ import (
 	"taskledger/behaviors"
 	"taskledger/behaviors/builtin"
 	"taskledger/events"
-	"taskledger/internal/behaviortest"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 	"taskledger/task"
 )
 
 func TestNoop_Succeeds(t *testing.T) {
-	if o := builtin.Noop().Run(t.Context(), behaviortest.Attempt(t, nil)); o.Err != nil || o.Result != nil {
+	if o := builtin.Noop().Run(t.Context(), testkit.Attempt(t, nil)); o.Err != nil || o.Result != nil {
 		t.Errorf("outcome %+v", o)
 	}
 }
@@ -40,7 +40,7 @@ func TestSleep_EndsWithItsContext(t *testing.T) {
 		ctx, cancel := context.WithTimeoutCause(t.Context(), time.Second, cause)
 		defer cancel()
 		_, o := run[behaviors.None](ctx, t, builtin.Sleep(), builtin.SleepParams{Duration: builtin.Duration(time.Hour)})
-		if e := behaviortest.WantFailure(t, o, events.CodeTimeout, false); e.Message != cause.Error() {
+		if e := testkit.WantFailure(t, o, events.CodeTimeout, false); e.Message != cause.Error() {
 			t.Errorf("message %q, want the cause", e.Message)
 		}
 	})
@@ -78,7 +78,7 @@ func TestBuiltin_RefusesFieldsThatItDoesNotHave(t *testing.T) {
 		}
 	}
 	accepted := map[string]any{"duration": "0s", "x": 1}
-	if o := builtin.Sleep().Run(t.Context(), behaviortest.Attempt(t, accepted)); o.Err != nil {
+	if o := builtin.Sleep().Run(t.Context(), testkit.Attempt(t, accepted)); o.Err != nil {
 		t.Errorf("a task that exists: %+v", o.Err)
 	}
 	if _, err := builtin.Noop().Plan([]byte(`{"x":1}`), epoch); err != nil {

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 )
 
 // flood keeps so many connections to an address until ctx ends, and counts how many it has made. Every other one has sent
@@ -82,10 +82,10 @@ func (l listener) answers(t *testing.T, token string) bool {
 // those of a token at the API or those of the flooded listener.
 func TestServe_WithFewFilesLivesThroughFloodsOfEveryListener(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	const many = 1200
-	long, most := time.Duration(repeat.Times(2, 60))*time.Second, 20*time.Second
-	if repeat.Whole() {
+	long, most := time.Duration(testkit.Times(2, 60))*time.Second, 20*time.Second
+	if testkit.Whole() {
 		most = 2 * time.Second
 	}
 	dir := t.TempDir()

@@ -18,7 +18,7 @@ import (
 
 	"go.uber.org/goleak"
 
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 )
 
 // binary is the program under test, as users build it.
@@ -32,7 +32,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	repeat.AtOnce(4)
+	testkit.AtOnce(4)
 	dir, err := os.MkdirTemp("", "taskledger-test-")
 	if err != nil {
 		fmt.Println(err)

@@ -13,7 +13,7 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 )
 
 // followedWithin bounds, where a test may bound a time, how long after the last change a target is equal.
@@ -119,11 +119,11 @@ func shuffle(r *rand.Rand, root string) {
 
 func TestMirror_ThatFollowsIsEqualSoonAfterTheLastChangeThoughItsNodesAreKilledTwice(t *testing.T) {
 	t.Parallel()
-	dir, r := t.TempDir(), repeat.Rand(t)
+	dir, r := t.TempDir(), testkit.Rand(t)
 	source, target := filepath.Join(dir, "source"), filepath.Join(dir, "target")
 	write(t, filepath.Join(source, "n1", "file"), "text")
 	first := follow(t, dir, "--data", "m", "--threads", "3")
-	changes := repeat.Times(100, 1_000)
+	changes := testkit.Times(100, 1_000)
 	for i := range changes {
 		shuffle(r, source)
 		if i == changes/3 || i == 2*changes/3 {
@@ -134,7 +134,7 @@ func TestMirror_ThatFollowsIsEqualSoonAfterTheLastChangeThoughItsNodesAreKilledT
 	}
 	took := equalSoon(t, source, target)
 	t.Logf("equal %s after the last change", took)
-	if repeat.Whole() && took > followedWithin {
+	if testkit.Whole() && took > followedWithin {
 		t.Errorf("equal %s after the last change, want %s", took, followedWithin)
 	}
 	if got := first.interrupt(t); got.code != 0 || !strings.HasPrefix(got.out, "copied ") {

@@ -8,7 +8,7 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 )
 
 // backWithin bounds the time from when the servers are back until the joined node works again. It is asserted in a
@@ -22,7 +22,7 @@ func TestServe_ComesBackForWhoJoinedAndWhoWaits(t *testing.T) {
 	first := []string{"--name", "a", "--slots", "0", "--ttl", "3s"}
 	a := serve(t, dir, first...)
 	b := serve(t, dir, "--join", "taskledger-data", "--name", "b", "--ttl", "3s")
-	for round := range repeat.Times(2, 20) {
+	for round := range testkit.Times(2, 20) {
 		id := fmt.Sprint("held-", round)
 		waiting := command(context.Background(), dir, "submit", "sleep", `{"duration":"3s"}`, "--id", id, "--wait", "--timeout", "1m")
 		var said, warned bytes.Buffer
@@ -40,7 +40,7 @@ func TestServe_ComesBackForWhoJoinedAndWhoWaits(t *testing.T) {
 		for n := range 3 {
 			must(t, dir, "submit", "noop", "--id", fmt.Sprint("again-", round, "-", n), "--wait")
 		}
-		if took := time.Since(back); repeat.Whole() && took > backWithin {
+		if took := time.Since(back); testkit.Whole() && took > backWithin {
 			t.Errorf("round %d: the joined node worked again after %s; its log:\n%s", round, took, b.stderr.String())
 		} else {
 			t.Logf("round %d: back after %s", round, took.Round(time.Millisecond))

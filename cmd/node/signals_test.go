@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 )
 
 // released reports whether the last attempt of a task was given back in order.
@@ -167,7 +167,7 @@ func trickle(t *testing.T, n *node, token string) {
 func TestServe_StopsInOrderLoseNothing(t *testing.T) {
 	t.Parallel()
 	grace, late, limit := 100*time.Millisecond, "1s", timeout
-	if repeat.Whole() { // as users have it
+	if testkit.Whole() { // as users have it
 		grace, late, limit = 15*time.Second, "9s", 30*time.Second
 	}
 	dir := t.TempDir()
@@ -175,7 +175,7 @@ func TestServe_StopsInOrderLoseNothing(t *testing.T) {
 	serve(t, dir, "--slots", "0")
 	token := must(t, dir, "token", "new", "c", "--role", "submitter")
 	ids := []string{"deaf", "obeys", "late"}
-	for round := range repeat.Times(1, 6) {
+	for round := range testkit.Times(1, 6) {
 		n := serve(t, dir, "--join", data, "--name", "programs", "--grace", grace.String(), "--exec-allow", "sh",
 			"--api", "127.0.0.1:0", "--api-tokens", filepath.Join(data, "tokens.json"))
 		functions := startLate(t, data, grace)

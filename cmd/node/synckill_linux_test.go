@@ -12,8 +12,8 @@ import (
 	"time"
 
 	"taskledger/collections/taskjson"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 )
 
 // sessionTTL is the TTL of the sessions of the nodes.
@@ -144,7 +144,7 @@ func (w *twice) wantTwice(lost time.Time) {
 		w.Fatalf("events %s", got)
 	}
 	within := sessionTTL + time.Second
-	if !repeat.Whole() {
+	if !testkit.Whole() {
 		within *= 10
 	}
 	took := at[3].Sub(lost)

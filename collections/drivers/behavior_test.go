@@ -12,7 +12,7 @@ import (
 	"taskledger/behaviors/builtin"
 	"taskledger/collections"
 	"taskledger/collections/drivers"
-	"taskledger/internal/behaviortest"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 )
 
@@ -66,7 +66,7 @@ func TestGo_TheErrorOfADriverDecidesWhetherToRetry(t *testing.T) {
 	f.Go = map[string]drivers.Driver{"stripe": driver(func(context.Context, drivers.Run) error { return err })}
 	err = errors.New("rate limit")
 	o, lines := f.run(t.Context(), inGo("stripe", nil))
-	behaviortest.WantFailure(t, o, "failed", false)
+	testkit.WantFailure(t, o, "failed", false)
 	if lines[len(lines)-1] != "ERROR rate limit" {
 		t.Errorf("log %q", lines)
 	}

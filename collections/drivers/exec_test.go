@@ -13,7 +13,7 @@ import (
 
 	"taskledger/behaviors/builtin"
 	"taskledger/collections"
-	"taskledger/internal/behaviortest"
+	"taskledger/internal/testkit"
 )
 
 func script(text string) collections.Driver {
@@ -39,7 +39,7 @@ func TestExec_FailsAsThatBehaviorDoes(t *testing.T) {
 	f := newFixture(t)
 	f.Exec.Allow = []string{"sh"}
 	o, lines := f.run(t.Context(), script("echo why >&2; exit 3"))
-	e := behaviortest.WantFailure(t, o, builtin.CodeExit, false)
+	e := testkit.WantFailure(t, o, builtin.CodeExit, false)
 	if !slices.Equal(lines, []string{"ERROR why", "ERROR " + e.Message}) || e.Properties["exit_code"] != "3" {
 		t.Errorf("log %q, error %+v", lines, e)
 	}
@@ -89,7 +89,7 @@ func TestExec_ACancelledRunLeavesNoProcess(t *testing.T) {
 		return func() { ended = true }
 	}
 	o, _ := f.run(ctx, script("trap '' TERM; sleep 1000 & wait"))
-	if e := behaviortest.WantFailure(t, o, "failed", false); e.Message != cause.Error() || !ended {
+	if e := testkit.WantFailure(t, o, "failed", false); e.Message != cause.Error() || !ended {
 		t.Errorf("error %+v; the group has ended: %t", e, ended)
 	}
 }

@@ -20,7 +20,7 @@ import (
 
 	"taskledger/behaviors/builtin"
 	"taskledger/collections"
-	"taskledger/internal/behaviortest"
+	"taskledger/internal/testkit"
 )
 
 func TestFetch_BringsFilesAndMakesTheirFolders(t *testing.T) {
@@ -301,7 +301,7 @@ func TestFetch_FailuresOfServersAreThoseOfBehaviorHTTP(t *testing.T) {
 		{"/cut", builtin.CodeNetwork, false, 0},
 	} {
 		o, _ := f.run(t.Context(), url(at+c.path, "to"))
-		behaviortest.WantFailure(t, o, c.code, c.final)
+		testkit.WantFailure(t, o, c.code, c.final)
 		if o.Wait < c.wait {
 			t.Errorf("%s: next attempt in %s", c.path, o.Wait)
 		}
@@ -349,7 +349,7 @@ func TestFetch_ACancelledRunStopsAndLeavesTheOldFile(t *testing.T) {
 			<-r.Context().Done()
 		})
 		o, _ := f.run(ctx, url(at+where, "to"))
-		if e := behaviortest.WantFailure(t, o, "failed", false); e.Message != cause.Error() {
+		if e := testkit.WantFailure(t, o, "failed", false); e.Message != cause.Error() {
 			t.Errorf("%s: message %q, want the cause", where, e.Message)
 		}
 		if f.target("to") != "old" {

@@ -21,7 +21,7 @@ import (
 	"taskledger/behaviors/builtin"
 	"taskledger/collections"
 	"taskledger/collections/drivers"
-	"taskledger/internal/behaviortest"
+	"taskledger/internal/testkit"
 	"taskledger/task"
 )
 
@@ -68,7 +68,7 @@ func (w writer) Write(b []byte) (int, error) { return w(b) }
 func (f *fixture) run(ctx context.Context, d collections.Driver) (task.Outcome, []string) {
 	f.Helper()
 	f.open()
-	a := behaviortest.Attempt(f.T, collections.Params{
+	a := testkit.Attempt(f.T, collections.Params{
 		Source:     "shop",
 		Collection: "orders",
 		Driver:     d,
@@ -99,7 +99,7 @@ func (f *fixture) does(d collections.Driver) string {
 func (f *fixture) fails(d collections.Driver, code string, words ...string) {
 	f.Helper()
 	o, lines := f.run(f.Context(), d)
-	e := behaviortest.WantFailure(f.T, o, code, true)
+	e := testkit.WantFailure(f.T, o, code, true)
 	last := lines[len(lines)-1]
 	for _, word := range append(words, "ERROR "+e.Message) {
 		if !strings.Contains(last, word) {

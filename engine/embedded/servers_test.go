@@ -27,7 +27,7 @@ import (
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
 	"taskledger/internal/advertised"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 )
 
 // startOnly names the directory on which this process, started again by a test, starts servers, and that is all.
@@ -41,7 +41,7 @@ func TestMain(m *testing.M) {
 		}
 		os.Exit(0)
 	}
-	repeat.AtOnce(4)
+	testkit.AtOnce(4)
 	goleak.VerifyTestMain(m)
 }
 

@@ -17,7 +17,7 @@ import (
 	"taskledger/filestore"
 	"taskledger/filestore/filejournal"
 	"taskledger/filestore/journal"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/item"
 	"taskledger/ledger"
 	"taskledger/taskstore"
@@ -198,7 +198,7 @@ func TestFiles_EightWritersLoseNothingInOpportunisticMode(t *testing.T) {
 	var writing sync.WaitGroup
 	var made atomic.Int64
 	writes := func(n int) bool { return n < 100 }
-	if end := time.Now().Add(10 * time.Second); repeat.Whole() {
+	if end := time.Now().Add(10 * time.Second); testkit.Whole() {
 		writes = func(int) bool { return time.Now().Before(end) }
 	}
 	for range 8 {

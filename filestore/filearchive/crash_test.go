@@ -14,7 +14,7 @@ import (
 	"taskledger/events"
 	"taskledger/filestore/filearchive"
 	"taskledger/filestore/internal/faultdisk"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 	"taskledger/store/archivetest"
 )
@@ -166,7 +166,7 @@ func fates(random *rand.Rand) map[string]faultdisk.Fate {
 }
 
 func seeds() (all []uint64) {
-	for n := range repeat.Times(2, 20) {
+	for n := range testkit.Times(2, 20) {
 		all = append(all, uint64(n)+1)
 	}
 	return all
@@ -296,7 +296,7 @@ func TestArchive_AnyFlippedBitIsNamedAndChangesNothing(t *testing.T) {
 		for at := range contents[file] {
 			offsets = append(offsets, at)
 		}
-		for _, at := range repeat.Some(offsets, 13) {
+		for _, at := range testkit.Some(offsets, 13) {
 			contents[file][at] ^= 1 << (at % 8)
 			damaged := faultdisk.Of(contents)
 			_, err := filearchive.OpenLayer(damaged, "cluster")

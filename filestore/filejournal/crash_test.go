@@ -11,7 +11,7 @@ import (
 	"taskledger/filestore/filejournal"
 	"taskledger/filestore/internal/faultdisk"
 	"taskledger/filestore/journal"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 )
 
 // history holds what one caller has asked of a journal, and what was answered.
@@ -231,10 +231,10 @@ func kills(t *testing.T, seed uint64, o filejournal.Options) (all []int) {
 	for n := range changes(t, seed, o) {
 		all = append(all, n+1)
 	}
-	if repeat.Whole() {
+	if testkit.Whole() {
 		return all
 	}
-	return repeat.Some(all[seed%4:], 4)
+	return testkit.Some(all[seed%4:], 4)
 }
 
 // changes counts those of a whole history.
@@ -280,7 +280,7 @@ func durabilities() map[string]filejournal.Options {
 
 // seeds are drawn anew in a proof alone.
 func seeds() (all []uint64) {
-	for n := range repeat.Times(2, 40) {
+	for n := range testkit.Times(2, 40) {
 		all = append(all, uint64(n)+1)
 	}
 	return all
@@ -411,7 +411,7 @@ func TestCrash_EveryPrefixOfTheLastWriteIsCutOrKept(t *testing.T) {
 	for length := range longest + 1 {
 		lengths = append(lengths, length)
 	}
-	for _, length := range repeat.Some(lengths, 7) {
+	for _, length := range testkit.Some(lengths, 7) {
 		h, d := build()
 		after := d.Crash(faultdisk.Fate{
 			Names:  func(n int) int { return n },

@@ -16,7 +16,7 @@ import (
 	"taskledger/filestore/internal/faultdisk"
 	"taskledger/filestore/internal/frame"
 	"taskledger/filestore/journal"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 )
 
 // whole makes a history and returns it with what is on the disk, after a clean end or after the process was killed.
@@ -47,7 +47,7 @@ func TestDamage_OfAnyBitIsNamedAndChangesNothing(t *testing.T) {
 			t.Parallel()
 			h, contents := whole(t, o, clean)
 			for _, file := range slices.Sorted(maps.Keys(contents)) {
-				for _, at := range repeat.Some(offsets(len(contents[file])), 31) {
+				for _, at := range testkit.Some(offsets(len(contents[file])), 31) {
 					contents[file][at] ^= 1 << (at % 8)
 					if err := h.survives(contents, file, o); err != nil {
 						t.Fatalf("bit %d at offset %d of %s: %v", at%8, at, file, err)

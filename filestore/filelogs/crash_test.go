@@ -13,7 +13,7 @@ import (
 	"taskledger/events"
 	"taskledger/filestore/filelogs"
 	"taskledger/filestore/internal/faultdisk"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/tasklog"
 	"taskledger/tasklog/tasklogtest"
 )
@@ -140,7 +140,7 @@ func changes(t *testing.T, nth int) (all []int) {
 	if len(all) < 100 {
 		t.Errorf("%d changes only", len(all))
 	}
-	return repeat.Some(all, nth)
+	return testkit.Some(all, nth)
 }
 
 func fates(random *rand.Rand) map[string]faultdisk.Fate {
@@ -273,7 +273,7 @@ func TestOpen_NamesAnyFlippedBitAndChangesNothing(t *testing.T) {
 			offsets = append(offsets, at)
 		}
 		nth := max(1, len(offsets)/100)
-		if repeat.Whole() { // one text has most of the bytes
+		if testkit.Whole() { // one text has most of the bytes
 			nth = max(1, len(offsets)/2000)
 		}
 		for i := 0; i < len(offsets); i += nth {

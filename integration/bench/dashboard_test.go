@@ -27,7 +27,7 @@ import (
 	"taskledger/cluster"
 	"taskledger/engine"
 	"taskledger/internal/measure"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 )
 
 const (
@@ -49,7 +49,7 @@ func dashboard(tb testing.TB) figures {
 	p := pairOf(tb, servers(tb, 0), viewedLoad, all, all, func(cfg *engine.NodeConfig, c *cluster.Cluster) {
 		cfg.Archive, cfg.Logs = c.Archive, c.Logs
 	})
-	check(tb, fill.fill(tb.Context(), p, repeat.Times(2000, 1_000_000), repeat.Times(1000, 100_000)))
+	check(tb, fill.fill(tb.Context(), p, testkit.Times(2000, 1_000_000), testkit.Times(1000, 100_000)))
 	check(tb, sights.make(tb.Context(), p))
 	at := serveDashboard(tb, p)
 	check(tb, sights.change(tb.Context(), at, viewers))
@@ -59,7 +59,7 @@ func dashboard(tb testing.TB) figures {
 		Paths:   slices.Concat(fill.pages(), sights.pages(), sights.once()),
 		Once:    sights.once(),
 		Viewers: viewers,
-		Every:   time.Duration(repeat.Times(100, 2000)) * time.Millisecond,
+		Every:   time.Duration(testkit.Times(100, 2000)) * time.Millisecond,
 	}}
 	v.begin()
 	check(tb, v.look(time.Second)) // which warms both up

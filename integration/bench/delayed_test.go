@@ -11,7 +11,7 @@ import (
 	"taskledger/behaviors"
 	"taskledger/engine"
 	"taskledger/internal/measure"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/task"
 )
 
@@ -31,7 +31,7 @@ type delayed struct {
 // load.
 func BenchmarkDelayed(b *testing.B) {
 	run(b, func(tb testing.TB) figures {
-		d := delayed{waiting: repeat.Times(100, 1000), perS: 100, takes: lasts(time.Second, 5*time.Second)}
+		d := delayed{waiting: testkit.Times(100, 1000), perS: 100, takes: lasts(time.Second, 5*time.Second)}
 		return d.measure(tb)
 	})
 }

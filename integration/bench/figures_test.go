@@ -9,7 +9,7 @@ import (
 	"time"
 
 	"taskledger/internal/measure"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 )
 
 var length = flag.Duration("lasts", 0, "time of the windows of each measurement; 0 = as PROOF says")
@@ -19,7 +19,7 @@ func lasts(few, all time.Duration) time.Duration {
 	if *length > 0 {
 		return *length
 	}
-	return time.Duration(repeat.Times(int(few), int(all)))
+	return time.Duration(testkit.Times(int(few), int(all)))
 }
 
 // figures collects the results of a measurement by their units. The bounds of a proof are held as they are set, so that
@@ -38,7 +38,7 @@ func (f figures) is(unit string, value float64) { f.by[unit] = value }
 func (f figures) atLeast(unit string, value, least float64) {
 	f.Helper()
 	f.is(unit, value)
-	if repeat.Whole() && !(value >= least) {
+	if testkit.Whole() && !(value >= least) {
 		f.Errorf("%s is %.3f, want at least %v", unit, value, least)
 	}
 }
@@ -47,7 +47,7 @@ func (f figures) atLeast(unit string, value, least float64) {
 func (f figures) atMost(unit string, value, most float64) {
 	f.Helper()
 	f.is(unit, value)
-	if repeat.Whole() && !(value <= most) {
+	if testkit.Whole() && !(value <= most) {
 		f.Errorf("%s is %.3f, want at most %v", unit, value, most)
 	}
 }

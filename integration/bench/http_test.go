@@ -14,7 +14,7 @@ import (
 	"taskledger/api"
 	"taskledger/api/operations"
 	"taskledger/internal/measure"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/task"
 )
 
@@ -107,7 +107,7 @@ func (o asking) besideIdle(tb testing.TB, caller *child, f figures) {
 	alone, _, err := o.order(caller, measure.MinWindow)
 	check(tb, err)
 	idle := o
-	idle.Kind, idle.Connections, idle.Idle = "health", repeat.Times(100, 2000), true
+	idle.Kind, idle.Connections, idle.Idle = "health", testkit.Times(100, 2000), true
 	held, _, err := idle.order(spawn(tb, "caller"), 0)
 	check(tb, err)
 	beside, _, err := o.order(caller, measure.MinWindow)

@@ -16,7 +16,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/measure"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/projection"
 	"taskledger/task"
 )
@@ -36,7 +36,7 @@ func BenchmarkLists(b *testing.B) { run(b, lists) }
 
 func lists(tb testing.TB) figures {
 	all := startSorted(tb)
-	all.fill(tb, repeat.Times(2000, 100_000), repeat.Times(1000, 10_000))
+	all.fill(tb, testkit.Times(2000, 100_000), testkit.Times(1000, 10_000))
 	d, load := lasts(time.Second, 6*time.Second), measure.SubmitAndWait(all.Client)
 	alone := must(measure.Loop(tb.Context(), loadInFlight, d, load))(tb)
 	working, stop := context.WithCancel(tb.Context())

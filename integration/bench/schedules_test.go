@@ -10,7 +10,7 @@ import (
 
 	"taskledger/events"
 	"taskledger/internal/measure"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/ledger"
 	"taskledger/schedule"
 )
@@ -30,8 +30,8 @@ const (
 // when they have an entry of a journal written while nothing happens.
 func BenchmarkSchedules(b *testing.B) {
 	run(b, func(tb testing.TB) figures {
-		count := repeat.Times(200, 1000)
-		s := &scheduled{Pair: pair(tb, servers(tb, 0), count), count: count, ticks: repeat.Times(1, 5)}
+		count := testkit.Times(200, 1000)
+		s := &scheduled{Pair: pair(tb, servers(tb, 0), count), count: count, ticks: testkit.Times(1, 5)}
 		return s.measure(tb)
 	})
 }

@@ -10,7 +10,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/measure"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/task"
 )
 
@@ -50,7 +50,7 @@ func backlog(tb testing.TB, shards int) measure.Side {
 			return task.SubmitOptions{ID: events.TaskID(fmt.Sprintf("%d-%d", caller, time.Now().UnixNano()))}
 		}))
 	}
-	return measure.Closed(repeat.Times(500, 4000), 1, func(ctx context.Context, caller int) error {
+	return measure.Closed(testkit.Times(500, 4000), 1, func(ctx context.Context, caller int) error {
 		return submits[caller%len(submits)](ctx, caller)
 	})
 }

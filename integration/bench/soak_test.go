@@ -19,7 +19,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/measure"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -65,7 +65,7 @@ func soakTasks(few, all int) int64 {
 	if *length > 0 {
 		return math.MaxInt64
 	}
-	return int64(repeat.Times(few, all))
+	return int64(testkit.Times(few, all))
 }
 
 // soak is the load. Unlike measure.Loop it remembers nothing.
@@ -148,7 +148,7 @@ type sample struct {
 
 // watch takes samples until working ends.
 func (w *soak) watch(ctx, working context.Context, n *measure.Node) (all []sample, err error) {
-	every := time.Duration(repeat.Times(1, 5)) * time.Second
+	every := time.Duration(testkit.Times(1, 5)) * time.Second
 	for pause(working, every) {
 		u, err := n.Cluster.Store.Usage(ctx)
 		if err != nil {

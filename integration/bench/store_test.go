@@ -17,7 +17,7 @@ import (
 	"taskledger/api/stores"
 	"taskledger/events"
 	"taskledger/internal/measure"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/item"
 	"taskledger/task"
 )
@@ -138,7 +138,7 @@ func startStored(tb testing.TB, on *measure.Servers, workers int, away bool) *st
 	s.deep = nameIn(want, len(shards), "deep", ofStore)
 	s.shallow = nameIn(want, len(shards), "shallow", ofStore)
 	s.affinity = nameIn(want, len(shards), "tasks", taskNamed)
-	check(tb, s.fill(tb.Context(), s.deep, repeat.Times(1000, 10_000)))
+	check(tb, s.fill(tb.Context(), s.deep, testkit.Times(1000, 10_000)))
 	check(tb, s.fill(tb.Context(), s.shallow, shallowDepth))
 	return s
 }

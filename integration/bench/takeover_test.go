@@ -15,7 +15,7 @@ import (
 	"taskledger/engine"
 	"taskledger/events"
 	"taskledger/internal/measure"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -37,9 +37,9 @@ func BenchmarkTakeOver(b *testing.B) {
 		most   float64 // seconds
 	}{
 		// A shard of 100,000 waiting tasks is taken over within 3 s, as are all of them together.
-		{"shards=16", 0, repeat.Times(10_000, 100_000), 3},
-		{"shards=1", 1, repeat.Times(10_000, 100_000) - 1, 3}, // the probe has room
-		{"shards=1/fewer", 1, repeat.Times(100, 1000), math.Inf(1)},
+		{"shards=16", 0, testkit.Times(10_000, 100_000), 3},
+		{"shards=1", 1, testkit.Times(10_000, 100_000) - 1, 3}, // the probe has room
+		{"shards=1/fewer", 1, testkit.Times(100, 1000), math.Inf(1)},
 	} {
 		b.Run(c.name, func(b *testing.B) {
 			run(b, func(tb testing.TB) figures { return takeOver(tb, c.shards, c.tasks, c.most) })

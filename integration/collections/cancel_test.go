@@ -9,23 +9,23 @@ import (
 
 	"taskledger/collections/taskjson"
 	"taskledger/events"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 )
 
 // A run that is cancelled while it succeeds has one outcome: that of the journal, which its status tells, and the
 // answer to the cancel is no other one.
 func TestCancel_AgainstASuccessHasOneOutcome(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	w := newWorld(t, 8, "a", "b", "c")
 	const atOnce, most = 10, 1000
-	races := repeat.Times(100, most)
+	races := testkit.Times(100, most)
 	w.set(numbered(atOnce))
 	seen := map[string]int{}
 	both := func() bool { // each has won
 		return seen["200 FAILED"] > 0 && seen["409 SUCCESS"]+seen["200 SUCCESS"] > 0
 	}
-	random := repeat.Rand(t)
+	random := testkit.Rand(t)
 	for i := 0; i < races || i < most && !both(); i += atOnce {
 		ids := w.together(atOnce, func(k int) answer {
 			return w.ask(k, sam, "POST", fmt.Sprintf("/tasks?source=my_shop&collection=c%d", k))

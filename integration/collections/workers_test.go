@@ -11,8 +11,8 @@ import (
 	"taskledger/behaviors"
 	"taskledger/collections/taskjson"
 	"taskledger/events"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/schedule"
 	"taskledger/task"
 )
@@ -93,7 +93,7 @@ func shown(t *testing.T, r *run) string {
 // of the node they are in.
 func TestWorkers_TakeRunsByBaseThenAgeOverAllShards(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	const waiting = 40
 	bases := []int64{200, 1, 300, events.MaxPriority, 201}
 	w := newWorld(t, 16, "a")

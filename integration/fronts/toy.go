@@ -1,11 +1,11 @@
 package fronts
 
-import "taskledger/integration/mutation/overlay"
+import "taskledger/internal/testkit"
 
 // ToyRows are the rows that the toy front adds to existing files. It counts the ends of attempts in their entries,
 // rings a bell at a time that it prepares beside the turns of an owner, and holds one task back. Its own files are
 // below testdata/toy.
-var ToyRows = []overlay.Edit{
+var ToyRows = []testkit.Edit{
 	before("events/kinds.go", "	kindEnd\n)", "	KindToyCounted\n	KindToyRang\n"),
 	before("events/kinds.go", "}\n\nfunc empty[", `	KindToyCounted:     {"ToyCounted", OfToy, empty[ToyCounted]},
 	KindToyRang:        {"ToyRang", OfToy, empty[ToyRang]},
@@ -26,11 +26,11 @@ var ToyRows = []overlay.Edit{
 }
 
 // before puts text before the place of another one.
-func before(file, place, text string) overlay.Edit {
-	return overlay.Edit{File: file, Old: place, New: text + place}
+func before(file, place, text string) testkit.Edit {
+	return testkit.Edit{File: file, Old: place, New: text + place}
 }
 
 // after puts text behind the place of another one.
-func after(file, place, text string) overlay.Edit {
-	return overlay.Edit{File: file, Old: place, New: place + text}
+func after(file, place, text string) testkit.Edit {
+	return testkit.Edit{File: file, Old: place, New: place + text}
 }

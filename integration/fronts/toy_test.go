@@ -9,7 +9,7 @@ import (
 	"testing"
 
 	"taskledger/integration/fronts"
-	"taskledger/integration/mutation/overlay"
+	"taskledger/internal/testkit"
 )
 
 // maxTouched bounds the existing files of the product that the next front touches.
@@ -18,7 +18,7 @@ const maxTouched = 20
 // A front is new files and a row a table: the toy is laid over the tree, and its tests run there.
 func TestToyFront_IsNewFilesAndRows(t *testing.T) {
 	t.Chdir(filepath.Join("..", ".."))
-	texts, err := overlay.Apply(fronts.ToyRows...)
+	texts, err := testkit.ApplyEdits(fronts.ToyRows...)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -40,7 +40,7 @@ func TestToyFront_IsNewFilesAndRows(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	laid, err := overlay.Lay(t.TempDir(), texts)
+	laid, err := testkit.LayOver(t.TempDir(), texts)
 	if err != nil {
 		t.Fatal(err)
 	}

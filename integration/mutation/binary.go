@@ -11,14 +11,14 @@ import (
 	"strings"
 	"time"
 
-	"taskledger/integration/mutation/overlay"
+	"taskledger/internal/testkit"
 )
 
 // binary is the tests of a package, with all mutations of the table inside.
 type binary struct{ pkg, path string }
 
 func (b *binary) build(ctx context.Context, laid string) error {
-	return overlay.Build(ctx, laid, "test", "-c", "-vet=off", "-o", b.path, b.pkg)
+	return testkit.BuildOver(ctx, laid, "test", "-c", "-vet=off", "-o", b.path, b.pkg)
 }
 
 // judge has a court judge mutations, after it has run their tests on the code as it is.

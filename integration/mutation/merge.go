@@ -12,7 +12,7 @@ import (
 	"slices"
 	"strings"
 
-	"taskledger/integration/mutation/overlay"
+	"taskledger/internal/testkit"
 )
 
 // variable gives a program, in its environment, the name of the mutation that is on. None is, unless it is set.
@@ -32,14 +32,14 @@ func lay(dir string) (laid string, err error) {
 	if err != nil {
 		return "", err
 	}
-	return overlay.Lay(dir, texts)
+	return testkit.LayOver(dir, texts)
 }
 
 // mergeAll returns the texts of files that hold all the mutations, by the path that each is to be laid over.
 func mergeAll(all []mutation) (map[string]string, error) {
 	files := map[string]*merged{}
 	for number, m := range all {
-		mutated, err := overlay.Apply(m.edits...)
+		mutated, err := testkit.ApplyEdits(m.edits...)
 		if err != nil {
 			return nil, fmt.Errorf("%s: %w", m.name, err)
 		}

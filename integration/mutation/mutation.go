@@ -3,7 +3,7 @@ package main
 import (
 	"strings"
 
-	"taskledger/integration/mutation/overlay"
+	"taskledger/internal/testkit"
 )
 
 // mutation breaks one rule of the design. A rule whose mutation no test notices is not kept.
@@ -20,12 +20,12 @@ func (m *mutation) function() string {
 }
 
 // edits break sources. Each replaces a text that occurs once, after those before it.
-type edits []overlay.Edit
+type edits []testkit.Edit
 
 // in returns the edit that replaces a text of a file.
 func in(file, old, text string) edits { return edits{{File: file, Old: old, New: text}} }
 
 // and returns the edits with another one of the file.
 func (e edits) and(old, text string) edits {
-	return append(e, overlay.Edit{File: e[0].File, Old: old, New: text})
+	return append(e, testkit.Edit{File: e[0].File, Old: old, New: text})
 }

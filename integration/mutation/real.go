@@ -11,7 +11,7 @@ import (
 	"strconv"
 	"strings"
 
-	"taskledger/integration/mutation/overlay"
+	"taskledger/internal/testkit"
 )
 
 // realProcesses makes histories of real processes.
@@ -23,10 +23,10 @@ func (realProcesses) most() int { return 200 }
 
 func (realProcesses) build(ctx context.Context, dir, laid string) (program string, err error) {
 	program = filepath.Join(dir, "robustness")
-	if err := overlay.Build(ctx, laid, "build", "-o", program+typed, "./cmd/node"); err != nil {
+	if err := testkit.BuildOver(ctx, laid, "build", "-o", program+typed, "./cmd/node"); err != nil {
 		return "", err
 	}
-	return program, overlay.Build(ctx, laid, "build", "-o", program, "./integration/robustness")
+	return program, testkit.BuildOver(ctx, laid, "build", "-o", program, "./integration/robustness")
 }
 
 // typed ends the path of the command line program, which lies beside that of the driver.

@@ -6,13 +6,13 @@ import (
 
 	"go.uber.org/goleak"
 
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
 	if isChild, code := runAsChild(); isChild {
 		os.Exit(code)
 	}
-	repeat.AtOnce(8)
+	testkit.AtOnce(8)
 	goleak.VerifyTestMain(m)
 }

@@ -11,8 +11,8 @@ import (
 	"time"
 
 	"taskledger/events"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/ledger"
 	"taskledger/schedule"
 )
@@ -322,16 +322,16 @@ func (c *ticking) wantRuns(all map[string][]decided) {
 func TestProcess_EachTickIsDecidedOnceWhateverDiesAndWhateverClocksSay(t *testing.T) {
 	t.Parallel()
 	jumps := map[string]time.Duration{"right": 0}
-	if repeat.Whole() {
+	if testkit.Whole() {
 		jumps["ahead"], jumps["back"] = time.Hour, -time.Hour
 	}
 	for name, jump := range jumps {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			repeat.Busy(t)
+			testkit.Busy(t)
 			const setting = 10 * time.Second // more than it takes to set one schedule
-			life := time.Duration(repeat.Times(4, 10)) * time.Second
-			whole := time.Duration(repeat.Times(2, 12)) * life
+			life := time.Duration(testkit.Times(4, 10)) * time.Second
+			whole := time.Duration(testkit.Times(2, 12)) * life
 			c := startTicking(t, life)
 			c.end = time.Now().Truncate(time.Second).Add(whole + c.near + setting)
 			if jump > 0 { // the shard is ahead then, and goes on at half speed

@@ -12,8 +12,8 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/item"
 	"taskledger/ledger"
 	"taskledger/store"
@@ -211,7 +211,7 @@ func TestStore_KilledOwnersLoseAndDoubleNothing(t *testing.T) {
 	for name, noNATS := range map[string]bool{"nats": false, "no-nats": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			repeat.Busy(t)
+			testkit.Busy(t)
 			s := &storeNodes{testcluster.New(t, testcluster.Options{Shards: 1, NoNATS: noNATS}), t, map[string]*process{}}
 			s.start("a")
 			s.start("b")
@@ -226,7 +226,7 @@ func TestStore_KilledOwnersLoseAndDoubleNothing(t *testing.T) {
 			stop := make(chan struct{})
 			ended := w.run(stop, one.Client, other.Client)
 			began, away := time.Now(), false
-			kills := repeat.Times(3, 24)
+			kills := testkit.Times(3, 24)
 			for n := range kills {
 				if third := n * 3 / kills; s.NATS != nil && (third == 1) != away {
 					if away = !away; away {

@@ -16,8 +16,8 @@ import (
 	"taskledger/engine/embedded"
 	"taskledger/etcdstore"
 	"taskledger/events"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/ledger"
 	"taskledger/natsbus"
 	"taskledger/store"
@@ -116,12 +116,12 @@ func TestProcess_KilledAtAnyWriteOfUpkeepLosesAndDoublesNothing(t *testing.T) {
 			{Kind: kind, Nth: 1, Made: true},
 			{Kind: kind, Nth: 2},
 		}
-		cases = append(cases, repeat.Some(slices.Concat(of[i%2:], of[:i%2]), len(of))...)
+		cases = append(cases, testkit.Some(slices.Concat(of[i%2:], of[:i%2]), len(of))...)
 	}
 	for i, at := range cases {
 		t.Run(fmt.Sprintf("%s-%d/made=%t", at.Kind, at.Nth, at.Made), func(t *testing.T) {
 			t.Parallel()
-			repeat.Busy(t)
+			testkit.Busy(t)
 			c := joinUpkeep(t, servers, "upkeep-"+strconv.Itoa(i))
 			work := load{atOnce: 16, params: padded, again: true}
 			if at.Kind == writePiece {

@@ -35,7 +35,6 @@ import (
 	"taskledger/integration/robustness/cluster"
 	"taskledger/integration/robustness/fault"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/report"
 )
 
 func main() {
@@ -316,5 +315,5 @@ func writeReport(dir string, h *history.Run, j *check.Judgement) error {
 	if err != nil {
 		return err
 	}
-	return errors.Join(report.Write(f, h, j), f.Close())
+	return errors.Join(Write(f, h, j), f.Close())
 }

@@ -11,7 +11,7 @@ import (
 
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/simulation/build"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 )
 
 // built is the program, built once for all tests, in a folder that TestMain removes.
@@ -35,7 +35,7 @@ func program(t *testing.T) string {
 
 func TestSimulation_SameSeedSameHistory(t *testing.T) {
 	t.Parallel()
-	seeds := uint64(repeat.Times(4, 30))
+	seeds := uint64(testkit.Times(4, 30))
 	p := program(t)
 	elsewhere := filepath.Join(t.TempDir(), strings.Repeat("far", 40))
 	if err := os.Link(p, elsewhere); err != nil {
@@ -63,7 +63,7 @@ func TestSimulation_SameSeedSameHistory(t *testing.T) {
 func TestSimulation_HistoriesKeepTheInvariants(t *testing.T) {
 	t.Parallel()
 	const leastKinds = 10
-	histories := repeat.Times(20, 40)
+	histories := testkit.Times(20, 40)
 	p := program(t)
 	bit := map[string]bool{}
 	judged := 0

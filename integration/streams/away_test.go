@@ -4,12 +4,12 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/task"
 )
 
 // away returns how long NATS is away: a minute in a proof.
-func away() time.Duration { return time.Duration(repeat.Times(3, 60)) * time.Second }
+func away() time.Duration { return time.Duration(testkit.Times(3, 60)) * time.Second }
 
 // sent counts the messages that sources have sent.
 func (w *world) sent() (n uint64) {
@@ -38,7 +38,7 @@ func (w *world) wantFew(within time.Duration) {
 
 func TestStream_PushedOutlivesNATSAwayBeforeItBeginsAndInItsMiddle(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	s := many(600, 30)
 	w := newWorld(t, s, 2*time.Millisecond, task.Policy{MaxAttempts: 1}, func(w *world, node string, s *stream) {
 		s.Threads = 3

@@ -5,16 +5,16 @@ import (
 	"time"
 
 	"taskledger/events"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/task"
 )
 
 // kills returns how often the node of the worker is killed.
-func kills() int { return repeat.Times(2, 3) }
+func kills() int { return testkit.Times(2, 3) }
 
 // pace is the time that a change takes.
 func pace() time.Duration {
-	if repeat.Whole() {
+	if testkit.Whole() {
 		return time.Millisecond
 	}
 	return 10 * time.Millisecond
@@ -29,7 +29,7 @@ func (w *world) harass(before func()) {
 		w.awaitDone(n * (i + 1) / (kills() + 2))
 		before()
 		w.crash(w.target.node())
-		if i == 0 || repeat.Whole() && i == 1 {
+		if i == 0 || testkit.Whole() && i == 1 {
 			w.cluster.NATS.Stop()
 			w.cluster.NATS.Start()
 		}
@@ -38,8 +38,8 @@ func (w *world) harass(before func()) {
 
 func TestStream_WorkersKilledInTurnKeepTheOrderAndTheTokenPassesNothing(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
-	s := many(repeat.Times(2_000, 100_000), repeat.Times(99, 999))
+	testkit.Busy(t)
+	s := many(testkit.Times(2_000, 100_000), testkit.Times(99, 999))
 	w := newWorld(t, s, pace(), task.Policy{}, func(w *world, _ string, s *stream) {
 		s.Threads = 8
 		w.fetch(s)
@@ -58,8 +58,8 @@ func TestStream_WorkersKilledInTurnKeepTheOrderAndTheTokenPassesNothing(t *testi
 
 func TestStream_PushedWorkersKilledWithUnacknowledgedMessagesKeepTheOrder(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
-	s := many(repeat.Times(2_000, 100_000), repeat.Times(99, 999))
+	testkit.Busy(t)
+	s := many(testkit.Times(2_000, 100_000), testkit.Times(99, 999))
 	w := newWorld(t, s, pace(), task.Policy{}, func(w *world, node string, s *stream) {
 		s.Threads = 8
 		w.receive(node, s)

@@ -8,7 +8,7 @@ import (
 	"time"
 
 	"taskledger/behaviors"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/task"
 	"taskledger/work"
 )
@@ -16,7 +16,7 @@ import (
 // A worker is killed in the simulation and another one in what follows; new changes come between both.
 func TestStream_SimulatedFirstAppliesWhatWasSimulatedAndNoMore(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	const first, later = 400, 60
 	s := many(first, 30)
 	var mu sync.Mutex

@@ -9,7 +9,7 @@ import (
 
 	"taskledger/behaviors"
 	"taskledger/events"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/task"
 	"taskledger/work"
 )
@@ -31,8 +31,8 @@ func (b *busyOnce) fails(place uint64) bool {
 // Workers are killed, NATS is restarted and the consumer is deleted while changes are retried later, and one is poison.
 func TestStream_PushedWithHoldsOutlivesKillsOfEverything(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
-	s := many(repeat.Times(1_500, 50_000), repeat.Times(99, 999))
+	testkit.Busy(t)
+	s := many(testkit.Times(1_500, 50_000), testkit.Times(99, 999))
 	busy := &busyOnce{seen: map[uint64]bool{}}
 	policy := task.Policy{Backoff: task.Backoff{Base: 50 * time.Millisecond, Max: 200 * time.Millisecond}}
 	w := newWorld(t, s, 0, policy, func(w *world, node string, s *stream) {
@@ -86,7 +86,7 @@ func TestStream_PushedWithHoldsOutlivesKillsOfEverything(t *testing.T) {
 
 func TestStream_AThresholdThatTripsInMidStreamLosesNothingAcrossAKill(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	const limit = 300
 	s := many(800, 50)
 	w := newWorld(t, s, 0, task.Policy{}, func(w *world, node string, s *stream) {

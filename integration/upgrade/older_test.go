@@ -9,7 +9,7 @@ import (
 	"strings"
 	"testing"
 
-	"taskledger/integration/mutation/overlay"
+	"taskledger/internal/testkit"
 )
 
 const (
@@ -31,12 +31,14 @@ func release(t *testing.T, name, without string) (path string, build func() erro
 	if without != "" {
 		texts[eventKinds] = withoutKinds(t, without)
 	}
-	laid, err := overlay.Lay(t.TempDir(), texts)
+	laid, err := testkit.LayOver(t.TempDir(), texts)
 	if err != nil {
 		t.Fatal(err)
 	}
 	path = filepath.Join(t.TempDir(), name)
-	return path, func() error { return overlay.Build(t.Context(), laid, "build", "-o", path, "./integration/upgrade") }
+	return path, func() error {
+		return testkit.BuildOver(t.Context(), laid, "build", "-o", path, "./integration/upgrade")
+	}
 }
 
 // withoutKinds returns the list of kinds as it was before one of them, and those behind it, were added. Their names are

@@ -7,8 +7,8 @@ import (
 
 	"taskledger/engine"
 	"taskledger/events"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/task"
 	"taskledger/work"
 )
@@ -24,8 +24,8 @@ func TestWork_NodesKilledInTurnAndRestartedLoseAndDoubleNothing(t *testing.T) {
 	)
 	s := shape{
 		id:      "import",
-		items:   int64(repeat.Times(1800, 20_000)),
-		buckets: int64(repeat.Times(36, 200)),
+		items:   int64(testkit.Times(1800, 20_000)),
+		buckets: int64(testkit.Times(36, 200)),
 		workers: 9,
 		threads: 2,
 		limit:   -1,
@@ -46,7 +46,7 @@ func TestWork_NodesKilledInTurnAndRestartedLoseAndDoubleNothing(t *testing.T) {
 		switch {
 		case committed == 0:
 			return false
-		case repeat.Whole():
+		case testkit.Whole():
 			return time.Since(last) >= every
 		}
 		return len(killed) < len(names) && committed >= uint64(s.items)*uint64(len(killed)+1)/5
@@ -89,7 +89,7 @@ func TestWork_NodesKilledInTurnAndRestartedLoseAndDoubleNothing(t *testing.T) {
 		t.Errorf("items by node: %v", by)
 	}
 	bound := 10 * (ttl + time.Second)
-	if repeat.Whole() {
+	if testkit.Whole() {
 		bound = ttl + time.Second
 	}
 	returned := w.movedInTime(id, killed, bound)
@@ -126,7 +126,7 @@ func (w *world) movedInTime(id events.TaskID, killed map[string]time.Time, bound
 		session := sessions[b.Attempt]
 		died, dead := killed[session]
 		switch after := ev.At.Time().Sub(died); {
-		case !dead && repeat.Whole():
+		case !dead && testkit.Whole():
 			w.Errorf("bucket %d is given back by session %q, which nobody has killed", b.Returned, session)
 		case dead && after > bound:
 			w.Errorf("bucket %d is given back %s after its node was killed, want %s at most", b.Returned, after, bound)

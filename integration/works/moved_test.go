@@ -6,8 +6,8 @@ import (
 	"time"
 
 	"taskledger/events"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/task"
 )
 
@@ -17,7 +17,7 @@ func TestWork_BucketsOfAKilledNodeMoveWithinTheEndOfItsSessionAndASecond(t *test
 	t.Parallel()
 	const ttl = 3 * time.Second
 	slack := time.Duration(10)
-	if repeat.Whole() {
+	if testkit.Whole() {
 		slack = 1
 	}
 	bound := slack * (ttl + time.Second)

@@ -26,7 +26,6 @@ internal/version     |                                                   | a lea
 internal/release     | internal/version                                  | builds the binaries of a release
 internal/coded       |                                                   | a leaf: the code of an error
 internal/archtest    |                                                   | a leaf: it reads source, nothing may lean on it
-internal/archtest/measures | internal/archtest                           | prints what it counts
 events               | internal/wire github.com/cespare/xxhash           | vocabulary and stored form only: pure, and read by everyone
 item                 | events internal/wire                               | what a task store is asked and answers with: types and rules
 cron                 |                                                   | a leaf: when something is to happen, pure
@@ -97,8 +96,8 @@ engine/internal/taskids | events                                       | random 
 engine/internal/slots | engine/internal/command events                 | counts: it starts nothing
 engine               | work/progress work/workledger bulk item schedule engine/internal/schedules engine/internal/command engine/internal/explanation engine/internal/futures engine/internal/commands engine/internal/deadlines engine/internal/logsweep engine/internal/logwriters engine/internal/liveness engine/internal/notice engine/internal/outcome engine/internal/paging engine/internal/pauses engine/internal/sender engine/internal/shard engine/internal/signal engine/internal/slots engine/internal/stores engine/internal/taskids engine/internal/worker engine/internal/works task tasklog meter ledger ledger/repair store events projection projection/settings projection/taskview internal/message internal/wire internal/ring internal/version golang.org/x/sync | knows ports, never their implementations: a caller links no etcd, no NATS
 bulk                 | events projection/listing store task internal/message internal/wire | asks a client that it is given, one task after the other: it sends nothing itself
-store/storetest      | internal/repeat store events                             | holds any store to the ports, so it knows none
-store/archivetest    | internal/repeat store events                             | holds any archive to the ports, so it knows none
+store/storetest      | internal/testkit store events                             | holds any store to the ports, so it knows none
+store/archivetest    | internal/testkit store events                             | holds any archive to the ports, so it knows none
 store/memarchive     | store events                                      | an archive for tests and simulations: it knows no server
 store/transfer       | ledger store events                               | copies one store into another: it knows none
 store/membus         | store                                             | a bus of one process: it knows no server
@@ -146,7 +145,7 @@ taskstore            | item store task golang.org/x/sync                  | asks
 taskstore/client     | api/problem api/stores/form events item store task taskstore | asks the HTTP API: it knows its forms, and nothing of the engine
 api/token            | events                                            | a leaf: who may ask
 api/view             | schedule task tasklog events ledger store | what is shown as JSON, wherever it is shown
-cmd/node/...         | internal/connection api/operations api/problem api/remote api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors/builtin collections collections/apply collections/drivers bulk cluster engine schedule task store engine/embedded events etcdstore natsbus filestore filestore/filearchive filestore/filejournal filestore/filelogs store/transfer golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
+cmd/node/...         | internal/connection internal/measure api/operations api/problem api/remote api/shape api/stores/form api/view cmd/node/... internal/version item meter ledger ledger/repair behaviors/builtin collections collections/apply collections/drivers bulk cluster engine schedule task store engine/embedded events etcdstore natsbus filestore filestore/filearchive filestore/filejournal filestore/filelogs store/transfer golang.org/x/sync github.com/spf13/cobra github.com/spf13/pflag github.com/spf13/viper | wires everything; alone has a command line
 cmd/node/internal/connect | api/remote cmd/node/internal/infiles filestore internal/advertised internal/connection store cluster engine/embedded etcdstore natsbus go.etcd.io/etcd/client | reaches a cluster as the flags say, and asks what may be done there
 cmd/node/internal/infiles | internal/advertised engine events ledger store filestore filestore/filearchive filestore/filejournal filestore/filelogs store/membus | opens what a node stands on whose store is in files
 cmd/node/internal/guard | golang.org/x/sys                        | ends the programs of a node that was killed: it knows nothing of tasks
@@ -166,7 +165,6 @@ cmd/node/internal/schedulecli | api/operations api/shape cmd/node/internal/exitc
 cmd/node/internal/synccli | api/operations cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/input cmd/node/internal/logcli cmd/node/internal/output collections collections/apply collections/taskjson events schedule task tasklog golang.org/x/sync github.com/spf13/cobra | the command line of collections: it asks by functions that it is given
 cmd/node/internal/syncfile | cmd/node/internal/exitcode cmd/node/internal/input collections collections/apply | keeps a cluster as the file of a node says: it asks by what it is given
 cmd/node/internal/signing | golang.org/x/mod                      | signs checkpoints of the ledger; alone knows the form of notes
-cmd/node/internal/bench | cmd/node/internal/exitcode cmd/node/internal/flags cmd/node/internal/output internal/measure github.com/spf13/cobra | measures this machine, and prints what came of it
 cmd/node/internal/certificates |                                      | how long certificates hold
 cmd/node/internal/monitor | api/doors cmd/node/internal/certificates cmd/node/internal/openfiles meter meter/prommeter github.com/prometheus/client_golang | serves what a node measures; alone listens for metrics
 examples/...         | behaviors engine/embedded engine/local | what a user would import
@@ -175,15 +173,10 @@ examples/updates     | behaviors engine engine/embedded natsbus task work work/f
 examples/completed   | github.com/nats-io/nats.go                        | a subscriber knows nothing of taskledger
 
 # used by tests alone
-internal/wire/wiretest | internal/wire                             | hostile bytes for the tests of every decoder
-taskstore/taskstoretest | internal/repeat item store task taskstore                    | holds any task store to its promises, so it knows none
+internal/testkit     | events task internal/wire                        | what tests of many packages need: it starts nothing
+taskstore/taskstoretest | internal/testkit item store task taskstore                    | holds any task store to its promises, so it knows none
 taskstore/taskstoretest/model | events item task                       | a task store in memory, for tests: it knows no other
-internal/link        |                                                  | a leaf: it carries the connections of tests
-internal/testcluster | internal/link ledger store store/membus filestore filestore/filejournal task item engine events etcdstore natsbus internal/wire github.com/klauspost/compress go.etcd.io/etcd go.uber.org/zap github.com/nats-io | real servers
-internal/behaviortest | events task                                     | runs behaviors without an engine
-internal/repeat      |                                                  | tells tests how often, and what they draw from
-internal/locktest    |                                                  | a leaf: it finds calls under a lock
-internal/faultstore  | go.etcd.io/etcd google.golang.org/grpc | faults
+internal/testcluster | google.golang.org/grpc ledger store store/membus filestore filestore/filejournal task item engine events etcdstore natsbus internal/wire github.com/klauspost/compress go.etcd.io/etcd go.uber.org/zap github.com/nats-io | real servers
 internal/modeletcd   | go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | stands in for etcd, at the level of its messages
 integration          | github.com/anishathalye/porcupine github.com/nats-io | black-box tests on real servers
 integration/bench    | github.com/prometheus/client_golang golang.org/x/sync golang.org/x/sys | benchmarks on real servers
@@ -196,18 +189,16 @@ integration/robustness/history | events item internal/wire golang.org/x/sys | a 
 integration/robustness/check/fold*.go | events | folds of records for the checkers: they share nothing with those of the product
 integration/robustness/check   | events item integration/robustness/history github.com/anishathalye/porcupine | judges a record by folds of its own: it knows neither projection nor engine
 integration/robustness/traffic | behaviors engine schedule store events item task taskstore work work/segmentation integration/robustness/history | what clients ask and functions do, and what came of it
-integration/robustness/cluster | internal/link internal/version internal/faultstore store engine task item events etcdstore natsbus integration/robustness/check integration/robustness/history integration/robustness/traffic go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak github.com/nats-io github.com/google/nftables golang.org/x/sys | the processes of a run, and the links between them
-integration/robustness/fault   | internal/advertised internal/link cluster engine events integration/robustness/check integration/robustness/cluster integration/robustness/history integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api github.com/nats-io/nats.go | what can be done to the processes of a run
-integration/robustness/report  | events integration/robustness/history integration/robustness/check | shows a record to people
-integration/robustness         | ledger store task events integration/robustness/check integration/robustness/cluster integration/robustness/fault integration/robustness/history integration/robustness/report integration/robustness/traffic go.etcd.io/etcd/client go.uber.org/goleak | makes histories of real processes under faults, and judges them
+integration/robustness/cluster | internal/testcluster internal/version store engine task item events etcdstore natsbus integration/robustness/check integration/robustness/history integration/robustness/traffic go.etcd.io/etcd go.uber.org/zap go.uber.org/goleak github.com/nats-io github.com/google/nftables golang.org/x/sys | the processes of a run, and the links between them
+integration/robustness/fault   | internal/advertised internal/testcluster cluster engine events integration/robustness/check integration/robustness/cluster integration/robustness/history integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api github.com/nats-io/nats.go | what can be done to the processes of a run
+integration/robustness         | ledger store task events integration/robustness/check integration/robustness/cluster integration/robustness/fault integration/robustness/history integration/robustness/traffic go.etcd.io/etcd/client go.uber.org/goleak | makes histories of real processes under faults, and judges them
 integration/simulation         | integration/simulation/build integration/simulation/world integration/robustness/history integration/robustness/check | makes simulated histories and judges them
 integration/simulation/build   | integration/robustness/history       | compiles the simulated world with a patched runtime, and runs it
 integration/simulation/world   | schedule ledger internal/version store store/memarchive engine task behaviors work work/feed work/feed/memfeed work/segmentation etcdstore events internal/modeletcd integration/robustness/history integration/robustness/traffic go.etcd.io/etcd/client go.etcd.io/etcd/api google.golang.org/grpc google.golang.org/protobuf | a cluster and its surroundings
 integration/documents | github.com/nats-io/nats.go                     | does what documents say, also as another user: knows nothing of what is inside
 integration/upgrade  | behaviors/builtin engine task etcdstore natsbus | a node, built from sources of different releases
-integration/fronts   | api api/token integration/mutation/overlay events item projection/extension projection/items projection/journal projection/schedules projection/settings projection/works projection/steady schedule | says where the parts of a front stand, and lays a toy over the tree
-integration/mutation | integration/mutation/overlay integration/robustness/check integration/simulation/build | breaks the code, runs tests, and looks for planted bugs with both harnesses
-integration/mutation/overlay |                                          | a leaf: builds edited sources
+integration/fronts   | api api/token internal/testkit events item projection/extension projection/items projection/journal projection/schedules projection/settings projection/works projection/steady schedule | says where the parts of a front stand, and lays a toy over the tree
+integration/mutation | internal/testkit integration/robustness/check integration/simulation/build | breaks the code, runs tests, and looks for planted bugs with both harnesses
 integration/proof     |                                                  | notes what the long proof of a tree came to
 tests                | go.uber.org/goleak pgregory.net/rapid github.com/vmihailenco/msgpack go.etcd.io/etcd/client go.etcd.io/etcd/api | checkers, and the raw client that damages what is stored; none of it reaches a user's binary
 `

@@ -161,24 +161,6 @@ type many2 []port.One`,
 	)
 }
 
-func TestMeasures_CountsEachPackage(t *testing.T) {
-	s, types := loadTypesOf(t, map[string]string{
-		"p/a.go":      "package p\ntype I interface{ A(); B() }\ntype s struct { i I }\ntype wide interface{ I; C() }\ntype Config struct { w wide }\nfunc a() { b() }\n",
-		"p/b.go":      "package p\nfunc b() { a() }\n",
-		"p/a_test.go": "package p\n\n\n",
-		"p/b_test.go": "package p_test\n",
-		"q/a_test.go": "package q\n",
-	})
-	want := []archtest.Measures{
-		{Package: "p", Files: 2, Circle: 2, Lines: 8, TestLines: 4, BlackBox: 1, Exported: 2, Widest: 2, WidestName: "p.I"},
-		{Package: "q", TestLines: 1},
-	}
-	got := s.Measures(types)
-	if len(got) != 2 || got[0] != want[0] || got[1] != want[1] {
-		t.Errorf("measures %+v, want %+v", got, want)
-	}
-}
-
 func TestSurface_CatchesHiddenTypesInWhatUsersMeet(t *testing.T) {
 	_, types := loadTypesOf(t, map[string]string{
 		"fold/a.go":     "package fold\ntype State struct{}\n",

@@ -140,7 +140,7 @@ func TestImports_ProjectsTableCatchesTheUsualTemptations(t *testing.T) {
 	}
 	for dir, bad := range map[string]string{
 		"events": "projection", "projection": "engine", "engine": "etcdstore", "behaviors": "natsbus", "etcdstore": "natsbus",
-		"natsbus": "etcdstore", "engine/embedded": "internal/testcluster", "cmd/node": "internal/faultstore",
+		"natsbus": "etcdstore", "engine/embedded": "internal/testcluster", "cmd/node": "internal/testkit",
 		"integration/robustness/check": "projection",
 	} {
 		s := loadTree(t, map[string]string{dir + "/a.go": "package a\nimport _ \"m/" + bad + "\""})

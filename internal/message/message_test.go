@@ -17,8 +17,8 @@ import (
 	"pgregory.net/rapid"
 
 	"taskledger/internal/message"
+	"taskledger/internal/testkit"
 	"taskledger/internal/wire"
-	"taskledger/internal/wire/wiretest"
 )
 
 func TestMain(m *testing.M) { goleak.VerifyTestMain(m) }
@@ -289,7 +289,7 @@ func TestDecode_InBubblesOfTheirOwn(t *testing.T) {
 }
 
 func TestDecode_BombsCostLittle(t *testing.T) {
-	wiretest.Check(t, message.Encode(full), func(b []byte) error { return message.Decode(b, limit, new(sample)) })
+	testkit.CheckBombs(t, message.Encode(full), func(b []byte) error { return message.Decode(b, limit, new(sample)) })
 }
 
 // FuzzDecode decodes any bytes: errors wrap ErrMalformed, memory stays within 64 times the input, and what is accepted is

@@ -10,8 +10,6 @@ import (
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.etcd.io/etcd/server/v3/embed"
-
-	"taskledger/internal/link"
 )
 
 // EtcdMembers is an etcd of several members in this process. Peers and clients reach each over links whose addresses
@@ -25,7 +23,7 @@ type EtcdMembers struct {
 
 type etcdMember struct {
 	name, dir      string
-	peers, clients *link.Link
+	peers, clients *Link
 	etcd           *embed.Etcd // nil while stopped
 }
 
@@ -94,7 +92,7 @@ func (e *EtcdMembers) Start(i int) {
 }
 
 // Hold keeps a member and its clients from hearing of each other, with their connections open, until Release.
-func (e *EtcdMembers) Hold(i int) { e.members[i].clients.Hold(link.Forth, link.Back) }
+func (e *EtcdMembers) Hold(i int) { e.members[i].clients.Hold(Forth, Back) }
 
 // Release ends a Hold; what was kept back arrives.
 func (e *EtcdMembers) Release(i int) { e.members[i].clients.Clear() }

@@ -7,7 +7,7 @@ import (
 	"testing"
 
 	"taskledger/events"
-	"taskledger/internal/wire/wiretest"
+	"taskledger/internal/testkit"
 	"taskledger/ledger/pagecursor"
 	"taskledger/store"
 )
@@ -28,7 +28,7 @@ func TestParse_BombsCostLittle(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	wiretest.CheckGrafts(t, sample, 512, func(b []byte) error {
+	testkit.CheckGrafts(t, sample, 512, func(b []byte) error {
 		_, err := pagecursor.Parse(base64.RawURLEncoding.EncodeToString(b), of)
 		return err
 	})

@@ -9,8 +9,8 @@ import (
 	"pgregory.net/rapid"
 
 	"taskledger/events"
+	"taskledger/internal/testkit"
 	"taskledger/internal/wire"
-	"taskledger/internal/wire/wiretest"
 	"taskledger/projection/journal"
 )
 
@@ -178,7 +178,7 @@ func TestDecode_RefusesWhatIsTheFoldOfNoEvents(t *testing.T) {
 			t.Errorf("%s: %v, want %q; %+v", name, err, c.want, s)
 		}
 	}
-	wiretest.Check(t, written(2, 1<<20, good, good), func(b []byte) error { _, err := decode(b); return err })
+	testkit.CheckBombs(t, written(2, 1<<20, good, good), func(b []byte) error { _, err := decode(b); return err })
 }
 
 func written(seq, last uint64, losses ...journal.Loss) []byte {

@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 
 	"taskledger/events"
+	"taskledger/internal/testkit"
 	"taskledger/internal/wire"
-	"taskledger/internal/wire/wiretest"
 	"taskledger/projection/settings"
 	"taskledger/task"
 )
@@ -264,7 +264,7 @@ func TestDecode_RefusesSettingsThatNoEventsFoldTo(t *testing.T) {
 	}
 	var few wire.Writer
 	written(&few, 3, 1<<20, "a", "b", "c")
-	wiretest.Check(t, few.B, func(b []byte) error { _, err := decode(b); return err })
+	testkit.CheckBombs(t, few.B, func(b []byte) error { _, err := decode(b); return err })
 }
 
 func written(w *wire.Writer, seq, last uint64, behaviors ...string) {

@@ -12,7 +12,7 @@ import (
 	"slices"
 
 	"taskledger/events"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 )
 
@@ -214,7 +214,7 @@ var reads = map[string]func(*world){
 			head = w.archive(0, head, entries)
 		}
 		read := 0
-		wanted := repeat.Some(slices.Sorted(maps.Keys(at)), 4)
+		wanted := testkit.Some(slices.Sorted(maps.Keys(at)), 4)
 		for _, task := range wanted {
 			got, err := Collect(w.FindArchived(w.ctx, 0, task, math.MaxUint64))
 			if err != nil {

@@ -9,7 +9,7 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 )
 
 // timeout bounds a test that waits for what never comes.
@@ -32,7 +32,7 @@ func RunWithoutStrays(t *testing.T, open func(t *testing.T) Fixture) {
 func RunSome(t *testing.T, nth int, open func(t *testing.T) Fixture) {
 	all := rules()
 	some := map[string]func(*world){}
-	for _, name := range repeat.Some(slices.Sorted(maps.Keys(all)), nth) {
+	for _, name := range testkit.Some(slices.Sorted(maps.Keys(all)), nth) {
 		some[name] = all[name]
 	}
 	run(t, some, open)

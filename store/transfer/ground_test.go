@@ -25,7 +25,7 @@ import (
 	"taskledger/filestore/filearchive"
 	"taskledger/filestore/filejournal"
 	"taskledger/filestore/memjournal"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/ledger"
 	"taskledger/store"
 	"taskledger/store/memarchive"
@@ -199,7 +199,7 @@ func exports(t *testing.T, s transfer.Source, a store.ArchiveReader) map[string]
 		}
 		all[what] = b.Bytes()
 	}
-	for _, i := range repeat.Some(slices.Collect(some(tasks)), 20) {
+	for _, i := range testkit.Some(slices.Collect(some(tasks)), 20) {
 		export(string(taskID(i)), func(w io.Writer) error { return l.ExportTask(t.Context(), taskID(i), w, nil) })
 	}
 	for shard := range s.Cluster().Shards {

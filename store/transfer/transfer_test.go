@@ -19,9 +19,8 @@ import (
 	"taskledger/filestore/filearchive"
 	"taskledger/filestore/filejournal"
 	"taskledger/filestore/journal"
-	"taskledger/internal/faultstore"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 	"taskledger/store/memarchive"
 	"taskledger/store/transfer"
@@ -214,7 +213,7 @@ func (endless) Finish(context.Context, int64, store.Reads) error { return errCut
 
 func TestCopy_ThatIsCutAtAnyWriteIsRefusedAndEndedByTheNextOne(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	from, archive := source(t)
 	attempt := func(to *place, c *cutter) error {
 		_, err := copyTo(t, from, archive, cut{to.receiver(t, from.Cluster()), c}, &archiveCut{to.archive, c})
@@ -229,7 +228,7 @@ func TestCopy_ThatIsCutAtAnyWriteIsRefusedAndEndedByTheNextOne(t *testing.T) {
 	for n := 1; n <= whole.count; n++ {
 		all = append(all, cutter{at: n}, cutter{at: n, made: true})
 	}
-	for _, c := range repeat.Some(all, 7) {
+	for _, c := range testkit.Some(all, 7) {
 		to := newPlace()
 		wantError(t, attempt(to, &c), errCut, "")
 		begun, finished := c.at > 1 || c.made, c.at == whole.count && c.made
@@ -251,14 +250,14 @@ func TestCopy_ThatIsCutAtAnyWriteIsRefusedAndEndedByTheNextOne(t *testing.T) {
 // In etcd the writes are transactions, of which a copy makes several for a shard.
 func TestCopy_ThatIsCutAtAnyTransactionIsRefusedAndEndedByTheNextOne(t *testing.T) {
 	t.Parallel()
-	repeat.Busy(t)
+	testkit.Busy(t)
 	from, archive := source(t)
 	endpoint, raw := testcluster.StartEtcd(t)
 	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}})
 	must(t, err)
 	t.Cleanup(func() { must(t, client.Close()) })
-	faults := faultstore.Install(client)
-	attempt := func(name string, archived *memarchive.Archive, fates ...faultstore.Fate) error {
+	faults := testcluster.InstallFaults(client)
+	attempt := func(name string, archived *memarchive.Archive, fates ...testcluster.Fate) error {
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
 		for i := range fates {
@@ -277,9 +276,9 @@ func TestCopy_ThatIsCutAtAnyTransactionIsRefusedAndEndedByTheNextOne(t *testing.
 	for n := range sent {
 		all = append(all, n)
 	}
-	for _, n := range repeat.Some(all, 13) {
+	for _, n := range testkit.Some(all, 13) {
 		name, archived := fmt.Sprint("cut-", n), memarchive.New()
-		fates := make([]faultstore.Fate, n+1)
+		fates := make([]testcluster.Fate, n+1)
 		fates[n].Drop = true
 		if err := attempt(name, archived, fates...); err == nil {
 			t.Errorf("cut at transaction %d of %d, it ends", n, sent)
@@ -288,7 +287,7 @@ func TestCopy_ThatIsCutAtAnyTransactionIsRefusedAndEndedByTheNextOne(t *testing.
 			_, err := etcdstore.Open(t.Context(), etcdstore.Config{Client: raw, Cluster: name, Existing: true, RequestTimeout: timeout})
 			wantError(t, err, store.ErrUnfinished, "not finished: run copy again")
 		}
-		fates[n] = faultstore.Fate{Err: faultstore.ErrLost} // the next copy loses an answer
+		fates[n] = testcluster.Fate{Err: testcluster.ErrLost} // the next copy loses an answer
 		if err := attempt(name, archived, fates...); err != nil {
 			t.Errorf("cut at transaction %d of %d, the next copy fails: %v", n, sent, err)
 			continue

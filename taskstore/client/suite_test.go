@@ -14,14 +14,14 @@ import (
 	"taskledger/api/operations"
 	"taskledger/api/stores"
 	"taskledger/api/token"
-	"taskledger/internal/repeat"
 	"taskledger/internal/testcluster"
+	"taskledger/internal/testkit"
 	"taskledger/taskstore/client"
 	"taskledger/taskstore/taskstoretest"
 )
 
 func TestMain(m *testing.M) {
-	repeat.AtOnce(4)
+	testkit.AtOnce(4)
 	goleak.VerifyTestMain(m)
 }
 

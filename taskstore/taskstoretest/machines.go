@@ -9,7 +9,7 @@ import (
 	"sync"
 	"time"
 
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/item"
 	"taskledger/taskstore"
 )
@@ -18,7 +18,7 @@ import (
 var machines = map[string]func(f *fixture){
 	// As the original's fuzz test, with ids that are there twice.
 	"Machine/RandomCallsDoWhatTheyPromise": func(f *fixture) {
-		m := &machine{f: f, random: repeat.Rand(f.T), items: map[int64]item.Item{}}
+		m := &machine{f: f, random: testkit.Rand(f.T), items: map[int64]item.Item{}}
 		for range 300 {
 			m.step()
 		}

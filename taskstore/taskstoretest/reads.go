@@ -7,7 +7,7 @@ import (
 	"strings"
 	"time"
 
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/item"
 	"taskledger/taskstore"
 )
@@ -115,7 +115,7 @@ var reads = map[string]func(f *fixture){
 	},
 
 	"Read/DataOfAnyBytesComeBackAsTheyWere": func(f *fixture) {
-		random := repeat.Rand(f.T)
+		random := testkit.Rand(f.T)
 		data := [][]byte{nil, {0}, []byte("<&>\u2028\u2029\x7f\"\\/"), []byte("\xff\xfe"), []byte("\xed\xa0\x80"), []byte("\xef\xbf\xbd"), []byte("null"), []byte("é𝄞")}
 		for range 40 {
 			d := make([]byte, random.IntN(300))

@@ -5,17 +5,17 @@ import (
 
 	"go.uber.org/goleak"
 
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/taskstore/taskstoretest"
 	"taskledger/taskstore/taskstoretest/model"
 )
 
 func TestMain(m *testing.M) {
-	repeat.AtOnce(8)
+	testkit.AtOnce(8)
 	goleak.VerifyTestMain(m)
 }
 
 func TestModel(t *testing.T) {
 	t.Parallel()
-	taskstoretest.Run(t, taskstoretest.Subject{Backend: model.New(repeat.Rand(t))})
+	taskstoretest.Run(t, taskstoretest.Subject{Backend: model.New(testkit.Rand(t))})
 }

@@ -6,13 +6,13 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 )
 
 // Of more behaviors than are told apart the same ones are at every question.
 func TestTally_TellsTheFirstBehaviorsByNameApart(t *testing.T) {
 	l := newJournalDriver(t)
-	for _, i := range repeat.Rand(t).Perm(600) {
+	for _, i := range testkit.Rand(t).Perm(600) {
 		submit := l.ask(events.Policy{})
 		submit.Task, submit.Behavior = events.TaskID(fmt.Sprint("t", i)), fmt.Sprintf("b-%03d", i)
 		l.decide(submit)

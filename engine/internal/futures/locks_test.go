@@ -9,7 +9,7 @@ import (
 	"taskledger/engine/internal/command"
 	"taskledger/engine/internal/futures"
 	"taskledger/engine/internal/outcome"
-	"taskledger/internal/locktest"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 )
 
@@ -59,8 +59,8 @@ func TestFuture_IsResolvedWhileABusHoldsUpItsQuestion(t *testing.T) {
 				w := &waiters{T: t, Registry: futures.New(cfg)}
 				f := w.future(lifeOne, 1)
 				s.meanwhile = func() {
-					locktest.WantReturn(t, "an outcome", func() { w.Deliver(0, []outcome.Outcome{ended(lifeOne, 1)}) })
-					locktest.WantReturn(t, "another look", func() { w.wantResolved(f, "1", nil) })
+					testkit.WantReturn(t, "an outcome", func() { w.Deliver(0, []outcome.Outcome{ended(lifeOne, 1)}) })
+					testkit.WantReturn(t, "another look", func() { w.wantResolved(f, "1", nil) })
 				}
 				begin(f)
 				w.wantResolved(f, "1", nil)

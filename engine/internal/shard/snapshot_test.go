@@ -8,7 +8,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
-	"taskledger/internal/locktest"
+	"taskledger/internal/testkit"
 	"taskledger/projection"
 )
 
@@ -51,7 +51,7 @@ func TestSnapshot_IsOfACommittedState(t *testing.T) {
 
 // A log may be slow, or ask the engine in its turn.
 func TestSnapshot_ThatIsGivenUpIsNotLoggedUnderALock(t *testing.T) {
-	b, log := newFixture(t), &locktest.Log{}
+	b, log := newFixture(t), &testkit.CallingLog{}
 	b.cfg.Log = slog.New(log)
 	b.takeOver()
 	log.Do = func() { _ = b.own.SnapshotProblem() }

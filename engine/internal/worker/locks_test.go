@@ -7,7 +7,7 @@ import (
 
 	"taskledger/engine/internal/command"
 	"taskledger/events"
-	"taskledger/internal/locktest"
+	"taskledger/internal/testkit"
 	"taskledger/store"
 	"taskledger/task"
 )
@@ -23,8 +23,8 @@ func TestProgress_HeldUpByTheBusHoldsUpNobodyElse(t *testing.T) {
 	left := make(chan struct{})
 	w.bus.meanwhile = func() {
 		close(entered)
-		locktest.WantReturn(t, "the end of the attempt", func() { <-ended })
-		locktest.WantReturn(t, "the answer", func() { w.answer(command.LaneWork, 1) })
+		testkit.WantReturn(t, "the end of the attempt", func() { <-ended })
+		testkit.WantReturn(t, "the answer", func() { w.answer(command.LaneWork, 1) })
 		close(left)
 	}
 	w.exec.Freed = func() { ended <- struct{}{} }
@@ -45,10 +45,10 @@ func (w *fixture) answer(lane uint8, number uint64) {
 
 func TestLog_IsNotWrittenUnderALock(t *testing.T) {
 	w := newFixture(t, 1, nil)
-	log := &locktest.Log{Do: func() { w.offers.Unanswered() }}
+	log := &testkit.CallingLog{Do: func() { w.offers.Unanswered() }}
 	w.log.Handler = log
 	number := w.offers.Send(w.session, 1, 0, nil)
-	locktest.WantReturn(t, "the log of offers", func() { w.offers.Answered(1, number, []command.Answer{{Data: events.JSON([]byte("x"))}}) })
+	testkit.WantReturn(t, "the log of offers", func() { w.offers.Answered(1, number, []command.Answer{{Data: events.JSON([]byte("x"))}}) })
 	if n := log.Records(); n != 1 {
 		t.Errorf("%d records, want 1", n)
 	}
@@ -73,7 +73,7 @@ func TestNow_IsCalledWithoutALock(t *testing.T) {
 		{"the end of offers", func() { w.offers.Withdraw(w.session) }},
 	} {
 		before := calls
-		locktest.WantReturn(t, c.what, c.do)
+		testkit.WantReturn(t, c.what, c.do)
 		if t.Failed() {
 			return // a lock may be held for ever
 		}

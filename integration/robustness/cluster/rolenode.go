@@ -17,7 +17,7 @@ import (
 	"taskledger/engine"
 	"taskledger/etcdstore"
 	"taskledger/integration/robustness/traffic"
-	"taskledger/internal/faultstore"
+	"taskledger/internal/testcluster"
 	"taskledger/natsbus"
 )
 
@@ -36,7 +36,7 @@ type nodeInRole struct {
 	log    *slog.Logger
 	engine *engine.Node
 	store  *etcdstore.Store
-	writes *faultstore.Random // nil unless FaultyStore
+	writes *testcluster.RandomFaults // nil unless FaultyStore
 	bus    *restlessBus
 	offset atomic.Int64 // of its wall clock, nanoseconds
 	asked  atomic.Int64 // times that a wall clock with an offset was read
@@ -110,7 +110,7 @@ func (n *nodeInRole) open() (err error) {
 			return fmt.Errorf("connect to etcd: %w", err)
 		}
 		n.close = append(n.close, client.Close)
-		_, n.writes = faultstore.NewRandom(client)
+		_, n.writes = testcluster.NewRandomFaults(client)
 		client.KV = n.writes
 		cfg.Endpoints, cfg.Client = nil, client
 	}

@@ -14,7 +14,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 
-	"taskledger/internal/link"
+	"taskledger/internal/testcluster"
 )
 
 const (
@@ -28,22 +28,22 @@ const (
 
 // Links are the ways of one node or client to the servers. They are its own, so each can be cut alone.
 type Links struct {
-	In     *Namespace   // where they begin
-	ToEtcd []*link.Link // by member
-	ToNATS *link.Link
+	In     *Namespace          // where they begin
+	ToEtcd []*testcluster.Link // by member
+	ToNATS *testcluster.Link
 }
 
 // All returns every one.
-func (l Links) All() []*link.Link { return append(slices.Clip(l.ToEtcd), l.ToNATS) }
+func (l Links) All() []*testcluster.Link { return append(slices.Clip(l.ToEtcd), l.ToNATS) }
 
 // Member is one of etcd.
 type Member struct {
 	Role
 	ID       string // hexadecimal, as members greet each other
-	PeerLink *link.Link
-	Direct   *link.Link       // no fault touches it
-	Client   *clientv3.Client // by way of Direct
-	Listens  string           // where it listens now; "" while it is down
+	PeerLink *testcluster.Link
+	Direct   *testcluster.Link // no fault touches it
+	Client   *clientv3.Client  // by way of Direct
+	Listens  string            // where it listens now; "" while it is down
 	Process  *Process
 }
 
@@ -196,7 +196,7 @@ func (c *Servers) LeadNATS(address string) {
 }
 
 // newLink makes a link that begins in a namespace.
-func newLink(in *Namespace) (*link.Link, error) {
+func newLink(in *Namespace) (*testcluster.Link, error) {
 	var listener net.Listener
 	err := in.Do(func() (err error) {
 		listener, err = net.Listen("tcp", "127.0.0.1:0")
@@ -205,7 +205,7 @@ func newLink(in *Namespace) (*link.Link, error) {
 	if err != nil {
 		return nil, err
 	}
-	return link.New(listener), nil
+	return testcluster.NewLinkOn(listener), nil
 }
 
 // NewLinks makes the ways of one more node or client, which begin in a namespace.

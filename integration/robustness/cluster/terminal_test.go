@@ -15,7 +15,7 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/history"
 	"taskledger/integration/robustness/traffic"
-	"taskledger/internal/link"
+	"taskledger/internal/testcluster"
 )
 
 // typeOne has a program that prints and ends as told carry out one command, and returns what is recorded of it.
@@ -28,7 +28,7 @@ func typeOne(t *testing.T, q traffic.Request, prints string, code int) (ops []hi
 func typeAt(t *testing.T, at *Terminal, q traffic.Request, prints, says string, code int) (ops []history.Operation, broken string) {
 	t.Helper()
 	done := traffic.NewOperations()
-	at.Links, at.program, at.calls = Links{ToNATS: &link.Link{}}, script(t, prints, says, code), traffic.NewCalls(done)
+	at.Links, at.program, at.calls = Links{ToNATS: &testcluster.Link{}}, script(t, prints, says, code), traffic.NewCalls(done)
 	broken = at.enter(t.Context(), 1, q)
 	if at.calls.UnderWay() > 0 || len(done.Waited()) > 0 {
 		t.Error("a call is still under way")
@@ -51,7 +51,7 @@ func TestTerminal_RecordsWhatIsPaused(t *testing.T) {
 	for code, want := range map[int]history.Answer{codeDone: history.OK, codeUnavailable: history.Unknown} {
 		for _, on := range []bool{true, false} {
 			done := traffic.NewOperations()
-			at := &Terminal{Links: Links{ToNATS: &link.Link{}}, program: script(t, "", "", code), calls: traffic.NewCalls(done)}
+			at := &Terminal{Links: Links{ToNATS: &testcluster.Link{}}, program: script(t, "", "", code), calls: traffic.NewCalls(done)}
 			err := at.SetPaused(t.Context(), on, "once", "a deployment")
 			ops := done.All()
 			if (err == nil) != (want == history.OK) || len(ops) != 1 {
@@ -81,7 +81,7 @@ func TestTerminal_TypesWhatTheProgramTakes(t *testing.T) {
 		"the settings":        {traffic.Request{Verb: history.Settings}, ""},
 		"what is forbidden":   {traffic.Request{Verb: history.Pause, Behavior: "spare", Forbidden: "reason"}, ""},
 	} {
-		c := &typed{Terminal: &Terminal{Links: Links{ToNATS: &link.Link{}}}, request: row.q}
+		c := &typed{Terminal: &Terminal{Links: Links{ToNATS: &testcluster.Link{}}}, request: row.q}
 		if got := strings.Join(c.args(), " "); typable(row.q) != (row.want != "") || !strings.HasPrefix(got, row.want) {
 			t.Errorf("%s: typed %t: %s", name, typable(row.q), got)
 		}
@@ -93,7 +93,7 @@ func TestTerminal_ACommandThatDoesNotBeginIsUnknown(t *testing.T) {
 	ended, end := context.WithCancel(t.Context())
 	end()
 	done := traffic.NewOperations()
-	at := &Terminal{Links: Links{ToNATS: &link.Link{}}, program: "/bin/true", calls: traffic.NewCalls(done)}
+	at := &Terminal{Links: Links{ToNATS: &testcluster.Link{}}, program: "/bin/true", calls: traffic.NewCalls(done)}
 	broken := at.enter(ended, 1, traffic.Request{Verb: history.Cancel, Task: "a"})
 	if broken != "" || at.calls.UnderWay() > 0 || len(done.All()) != 1 || done.All()[0].Answer != history.Unknown {
 		t.Errorf("recorded %+v, %d under way, broken %q", done.All(), at.calls.UnderWay(), broken)

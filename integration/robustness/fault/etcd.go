@@ -10,7 +10,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 
 	"taskledger/integration/robustness/cluster"
-	"taskledger/internal/link"
+	"taskledger/internal/testcluster"
 )
 
 // killLeader ends the leader as a crash does, and starts it again after a while.
@@ -121,7 +121,7 @@ func probe(ctx context.Context, m *cluster.Member) error {
 // isolateMember cuts a member off from the others, while nodes and clients reach it.
 func isolateMember(ctx context.Context, r *cluster.Cluster, d disturbance) (target, proof string, err error) {
 	m := r.Members[d.random.IntN(len(r.Members))]
-	held := link.Condition{Hold: true}
+	held := testcluster.Condition{Hold: true}
 	for _, way := range bothWays {
 		m.PeerLink.Set(way, held)
 		for _, other := range r.Others(m) {

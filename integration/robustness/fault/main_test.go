@@ -7,13 +7,13 @@ import (
 	"go.uber.org/goleak"
 
 	"taskledger/integration/robustness/cluster"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 )
 
 func TestMain(m *testing.M) {
 	if isChild, code := cluster.RunRole(); isChild {
 		os.Exit(code)
 	}
-	repeat.AtOnce(4)
+	testkit.AtOnce(4)
 	goleak.VerifyTestMain(m)
 }

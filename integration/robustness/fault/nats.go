@@ -11,7 +11,7 @@ import (
 	natsgo "github.com/nats-io/nats.go"
 
 	"taskledger/integration/robustness/cluster"
-	"taskledger/internal/link"
+	"taskledger/internal/testcluster"
 )
 
 // restartNATS kills NATS and starts it again, on another port: the links know.
@@ -57,7 +57,7 @@ func slowConsumer(ctx context.Context, r *cluster.Cluster, d disturbance) (targe
 	if err != nil {
 		return c.Name, "", err
 	}
-	c.ToNATS.Set(link.Back, link.Condition{Rate: 500})
+	c.ToNATS.Set(testcluster.Back, testcluster.Condition{Rate: 500})
 	for end := time.Now().Add(d.duration); time.Now().Before(end) && ctx.Err() == nil; cluster.Sleep(ctx, floodEvery) {
 		err = errors.Join(err, conn.Publish(fmt.Sprintf("taskledger.done.%d", d.random.IntN(cluster.Shards)), make([]byte, floodBytes)))
 	}

@@ -7,22 +7,22 @@ import (
 	"slices"
 
 	"taskledger/integration/robustness/cluster"
-	"taskledger/internal/link"
+	"taskledger/internal/testcluster"
 )
 
 // losePackets has the kernel lose what a node sends on links of its, or what it is sent: connections go on, and nobody is
 // told. What was sent meanwhile is sent again by TCP, later and later.
-func losePackets(to reach, ways []link.Direction) func(context.Context, *cluster.Cluster, disturbance) (string, string, error) {
+func losePackets(to reach, ways []testcluster.Direction) func(context.Context, *cluster.Cluster, disturbance) (string, string, error) {
 	return func(ctx context.Context, _ *cluster.Cluster, d disturbance) (target, proof string, err error) {
 		ports, err := portsOf(to(d.node.Links))
 		if err != nil {
 			return d.node.Name, "", err
 		}
 		var requests, replies []uint16
-		if slices.Contains(ways, link.Forth) {
+		if slices.Contains(ways, testcluster.Forth) {
 			requests = ports
 		}
-		if slices.Contains(ways, link.Back) {
+		if slices.Contains(ways, testcluster.Back) {
 			replies = ports
 		}
 		lost, err := d.node.In.Lose(requests, replies, func() { cluster.Sleep(ctx, d.duration) })
@@ -42,7 +42,7 @@ func Cutters() string {
 }
 
 // portsOf returns where links begin.
-func portsOf(all []*link.Link) (ports []uint16, err error) {
+func portsOf(all []*testcluster.Link) (ports []uint16, err error) {
 	for _, l := range all {
 		address, err := netip.ParseAddrPort(l.Address)
 		if err != nil {

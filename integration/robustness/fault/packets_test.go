@@ -11,7 +11,7 @@ import (
 	"time"
 
 	"taskledger/integration/robustness/cluster"
-	"taskledger/internal/link"
+	"taskledger/internal/testcluster"
 )
 
 // isolated returns a node in a namespace, whose links lead to a server that sends back what it gets; nil where there are no
@@ -64,7 +64,7 @@ func isolated(t *testing.T) *cluster.Node {
 }
 
 // talk sends on a link of the node, and reads what comes back, all the time; heard is told of every byte.
-func talk(t *testing.T, n *cluster.Node, l *link.Link) (heard chan struct{}) {
+func talk(t *testing.T, n *cluster.Node, l *testcluster.Link) (heard chan struct{}) {
 	t.Helper()
 	var conn net.Conn
 	err := n.In.Do(func() (err error) {

@@ -16,7 +16,7 @@ import (
 	"taskledger/cmd/node/internal/exitcode"
 	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/storecli"
-	"taskledger/internal/repeat"
+	"taskledger/internal/testkit"
 	"taskledger/item"
 	"taskledger/task"
 	"taskledger/taskstore/taskstoretest/model"
@@ -70,7 +70,9 @@ type line struct {
 	in string
 }
 
-func newLine(t *testing.T) *line { return &line{t: t, asked: asked{Stores: model.New(repeat.Rand(t))}} }
+func newLine(t *testing.T) *line {
+	return &line{t: t, asked: asked{Stores: model.New(testkit.Rand(t))}}
+}
 
 // run runs a command, and returns what it has printed.
 func (l *line) run(args ...string) (out, said string, err error) {

@@ -1,4 +1,4 @@
-package wiretest
+package testkit
 
 import (
 	"runtime"

@@ -1,6 +1,4 @@
-// Package wiretest holds any decoder of bytes from outside to what hostile ones may cost: an error and no panic,
-// memory within a small multiple of the input, and little processor time.
-package wiretest
+package testkit
 
 import (
 	"bytes"
@@ -83,14 +81,14 @@ func filled(size int, filler []byte) []byte {
 	return append(binary.BigEndian.AppendUint32([]byte{0xdd}, uint32(n)), bytes.Repeat(filler, n)...)
 }
 
-// Check runs decode on every bomb, which it must refuse, and on sample, which it must accept, with something
+// CheckBombs runs decode on every bomb, which it must refuse, and on sample, which it must accept, with something
 // appended and with bombs in the place of each value in it, which it may refuse.
-func Check(t *testing.T, sample []byte, decode func([]byte) error) {
+func CheckBombs(t *testing.T, sample []byte, decode func([]byte) error) {
 	t.Helper()
 	CheckGrafts(t, sample, graftBytes, decode)
 }
 
-// CheckGrafts is Check for a decoder that refuses what is long before it looks at it: bombs in the place of values
+// CheckGrafts is CheckBombs for a decoder that refuses what is long before it looks at it: bombs in the place of values
 // are of so many bytes. Where a checksum is looked at first, decode has to append the right one: else no bomb reaches
 // the decoder.
 func CheckGrafts(t *testing.T, sample []byte, size int, decode func([]byte) error) {

@@ -1,4 +1,4 @@
-package faultstore
+package testcluster
 
 import (
 	"context"
@@ -17,35 +17,35 @@ const (
 	lateTimeout = 30 * time.Second
 )
 
-// Random is a clientv3.KV that, while it is switched on, gives one writing transaction in five a fate of its own: its
+// RandomFaults is a clientv3.KV that, while it is switched on, gives one writing transaction in five a fate of its own: its
 // request is lost, its reply is lost, it is delivered late, or it is delivered now and once more later. It may be used
 // concurrently.
-type Random struct {
+type RandomFaults struct {
 	clientv3.KV
 	on   atomic.Bool
 	late sync.WaitGroup // copies under way
 	lost atomic.Int64
 }
 
-// NewRandom returns a client that shares everything with c but its KV, which is a Random, switched off.
-func NewRandom(c *clientv3.Client) (*clientv3.Client, *Random) {
-	f := &Random{KV: c.KV}
+// NewRandomFaults returns a client that shares everything with c but its KV, which is a RandomFaults, switched off.
+func NewRandomFaults(c *clientv3.Client) (*clientv3.Client, *RandomFaults) {
+	f := &RandomFaults{KV: c.KV}
 	client := clientv3.NewCtxClient(context.Background())
 	client.KV, client.Lease, client.Watcher, client.Maintenance, client.Cluster = f, c.Lease, c.Watcher, c.Maintenance, c.Cluster
 	return client, f
 }
 
 // Switch turns the faults on or off. Copies under way stay so.
-func (f *Random) Switch(on bool) { f.on.Store(on) }
+func (f *RandomFaults) Switch(on bool) { f.on.Store(on) }
 
 // Settle waits until every copy is delivered, and returns how many answers were lost so far.
-func (f *Random) Settle() (lost int64) {
+func (f *RandomFaults) Settle() (lost int64) {
 	f.late.Wait()
 	return f.lost.Load()
 }
 
 // Do gives a writing transaction its fate.
-func (f *Random) Do(ctx context.Context, op clientv3.Op) (clientv3.OpResponse, error) {
+func (f *RandomFaults) Do(ctx context.Context, op clientv3.Op) (clientv3.OpResponse, error) {
 	if !f.on.Load() || !writes(op) {
 		return f.KV.Do(ctx, op)
 	}
@@ -64,12 +64,12 @@ func (f *Random) Do(ctx context.Context, op clientv3.Op) (clientv3.OpResponse, e
 	return f.KV.Do(ctx, op)
 }
 
-func (f *Random) lose() (clientv3.OpResponse, error) {
+func (f *RandomFaults) lose() (clientv3.OpResponse, error) {
 	f.lost.Add(1)
 	return clientv3.OpResponse{}, ErrLost
 }
 
-func (f *Random) deliverLate(op clientv3.Op) {
+func (f *RandomFaults) deliverLate(op clientv3.Op) {
 	f.late.Add(1)
 	time.AfterFunc(rand.N(maxLate), func() {
 		defer f.late.Done()

@@ -1,4 +1,4 @@
-package link_test
+package testcluster_test
 
 import (
 	"io"
@@ -6,16 +6,16 @@ import (
 	"testing"
 	"time"
 
-	"taskledger/internal/link"
+	"taskledger/internal/testcluster"
 )
 
 // moment is long enough for bytes that may pass, and short enough to wait for those that may not.
 const moment = 200 * time.Millisecond
 
 // open returns the two ends of a connection through a link.
-func open(t *testing.T) (l *link.Link, near, far net.Conn) {
+func open(t *testing.T) (l *testcluster.Link, near, far net.Conn) {
 	t.Helper()
-	l, listener := link.New(listen(t)), listen(t)
+	l, listener := testcluster.NewLinkOn(listen(t)), listen(t)
 	t.Cleanup(func() {
 		_ = listener.Close()
 		if err := l.Close(); err != nil {
@@ -38,7 +38,7 @@ func listen(t *testing.T) net.Listener {
 	return l
 }
 
-func connect(t *testing.T, l *link.Link, listener net.Listener) (near, far net.Conn) {
+func connect(t *testing.T, l *testcluster.Link, listener net.Listener) (near, far net.Conn) {
 	t.Helper()
 	near, err := net.Dial("tcp", l.Address)
 	if err != nil {
@@ -79,10 +79,10 @@ func TestLink_HoldsOneWayOnly(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			l, near, far := open(t)
 			from, to := near, far
-			if link.Direction(way) == link.Back {
+			if testcluster.Direction(way) == testcluster.Back {
 				from, to = far, near
 			}
-			l.Set(link.Direction(way), link.Condition{Hold: true})
+			l.Set(testcluster.Direction(way), testcluster.Condition{Hold: true})
 			send(t, from, "held")
 			send(t, to, "free")
 			passes(t, from, "free", true)
@@ -98,7 +98,7 @@ func TestLink_HoldsOneWayOnly(t *testing.T) {
 
 func TestLink_HoldsOnePeerOnly(t *testing.T) {
 	l, near, far := open(t)
-	l.SetPeer("a1", link.Forth, link.Condition{Hold: true})
+	l.SetPeer("a1", testcluster.Forth, testcluster.Condition{Hold: true})
 	send(t, near, "X-Server-From: b2\r\n")
 	passes(t, far, "X-Server-From: b2\r\n", true)
 	send(t, near, "X-Server-From: a1\r\n")
@@ -130,10 +130,10 @@ func TestLink_LosesWithoutTelling(t *testing.T) {
 }
 
 func TestLink_DelaysAndThrottles(t *testing.T) {
-	for name, c := range map[string]link.Condition{"latency": {Latency: moment * 3 / 2}, "rate": {Rate: 13}} {
+	for name, c := range map[string]testcluster.Condition{"latency": {Latency: moment * 3 / 2}, "rate": {Rate: 13}} {
 		t.Run(name, func(t *testing.T) {
 			l, near, far := open(t)
-			l.Set(link.Forth, c)
+			l.Set(testcluster.Forth, c)
 			send(t, near, "late")
 			passes(t, far, "late", false)
 			passes(t, far, "late", true)

@@ -1,5 +1,4 @@
-// Package faultstore makes the answers of etcd unreliable, for tests.
-package faultstore
+package testcluster
 
 import (
 	"context"
@@ -32,8 +31,8 @@ type Faults struct {
 	held  []clientv3.Op
 }
 
-// Install puts Faults in front of the client's KV.
-func Install(c *clientv3.Client) *Faults {
+// InstallFaults puts Faults in front of the client's KV.
+func InstallFaults(c *clientv3.Client) *Faults {
 	f := &Faults{KV: c.KV}
 	c.KV = f
 	return f

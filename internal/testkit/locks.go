@@ -1,5 +1,4 @@
-// Package locktest finds code that calls out while it holds a lock: the call asks for the lock in its turn, and waits.
-package locktest
+package testkit
 
 import (
 	"context"
@@ -24,27 +23,27 @@ func WantReturn(t testing.TB, what string, f func()) {
 	}
 }
 
-// Log is the handler of a log that calls Do for every record.
-type Log struct {
+// CallingLog is the handler of a log that calls Do for every record.
+type CallingLog struct {
 	Do      func()
 	records atomic.Int64
 }
 
 // Records returns how many records Do has returned from.
-func (l *Log) Records() int { return int(l.records.Load()) }
+func (l *CallingLog) Records() int { return int(l.records.Load()) }
 
 // Handle implements slog.Handler.
-func (l *Log) Handle(context.Context, slog.Record) error {
+func (l *CallingLog) Handle(context.Context, slog.Record) error {
 	l.Do()
 	l.records.Add(1)
 	return nil
 }
 
 // Enabled implements slog.Handler.
-func (l *Log) Enabled(context.Context, slog.Level) bool { return true }
+func (l *CallingLog) Enabled(context.Context, slog.Level) bool { return true }
 
 // WithAttrs implements slog.Handler.
-func (l *Log) WithAttrs([]slog.Attr) slog.Handler { return l }
+func (l *CallingLog) WithAttrs([]slog.Attr) slog.Handler { return l }
 
 // WithGroup implements slog.Handler.
-func (l *Log) WithGroup(string) slog.Handler { return l }
+func (l *CallingLog) WithGroup(string) slog.Handler { return l }

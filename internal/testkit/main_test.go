@@ -1,4 +1,4 @@
-package link_test
+package testkit_test
 
 import (
 	"testing"

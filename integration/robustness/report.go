@@ -1,5 +1,4 @@
-// Package report shows a recorded run and what the checkers found in it to people, as text.
-package report
+package main
 
 import (
 	"bufio"

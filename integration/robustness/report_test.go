@@ -1,4 +1,4 @@
-package report_test
+package main
 
 import (
 	"bytes"
@@ -11,7 +11,6 @@ import (
 	"taskledger/events"
 	"taskledger/integration/robustness/check"
 	"taskledger/integration/robustness/history"
-	"taskledger/integration/robustness/report"
 )
 
 const hostile = "x\npassed: real run, seed 1\ttask plain"
@@ -49,7 +48,7 @@ func run(t *testing.T) *history.Run {
 func write(t *testing.T, r *history.Run, found []check.Violation) string {
 	t.Helper()
 	var out bytes.Buffer
-	if err := report.Write(&out, r, &check.Judgement{Violations: found, Problems: r.Info.Problems}); err != nil {
+	if err := Write(&out, r, &check.Judgement{Violations: found, Problems: r.Info.Problems}); err != nil {
 		t.Fatal(err)
 	}
 	return out.String()
@@ -133,7 +132,7 @@ var errFull = errors.New("disk is full")
 func (fullDisk) Write([]byte) (int, error) { return 0, errFull }
 
 func TestWrite_ReportsAWriterThatFails(t *testing.T) {
-	if err := report.Write(fullDisk{}, run(t), new(check.Judgement)); !errors.Is(err, errFull) {
+	if err := Write(fullDisk{}, run(t), new(check.Judgement)); !errors.Is(err, errFull) {
 		t.Errorf("report: %v", err)
 	}
 }

@@ -1,6 +1,6 @@
 //go:build race
 
-package repeat
+package testkit
 
 // raced reports that the race detector is on.
 const raced = true

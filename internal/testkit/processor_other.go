@@ -1,6 +1,6 @@
 //go:build !linux
 
-package wiretest
+package testkit
 
 import "time"
 

@@ -1,6 +1,4 @@
-// Package repeat gives tests the number of their repetitions, the source of their random values, and a bound on how
-// many run at once.
-package repeat
+package testkit
 
 import (
 	"flag"

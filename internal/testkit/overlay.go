@@ -1,6 +1,4 @@
-// Package overlay builds the module from edited sources. The tree is never touched: edited texts are laid over it for
-// one build (go help build, -overlay). The working directory is the root of the module, and paths are relative to it.
-package overlay
+package testkit
 
 import (
 	"context"
@@ -15,9 +13,9 @@ import (
 // Edit replaces a text that occurs once in its file.
 type Edit struct{ File, Old, New string }
 
-// Apply returns the texts of the edited files by their paths. Each edit meets what those before it have made of its
+// ApplyEdits returns the texts of the edited files by their paths. Each edit meets what those before it have made of its
 // file.
-func Apply(edits ...Edit) (map[string]string, error) {
+func ApplyEdits(edits ...Edit) (map[string]string, error) {
 	texts := map[string]string{}
 	for _, e := range edits {
 		if _, edited := texts[e.File]; !edited {
@@ -35,8 +33,8 @@ func Apply(edits ...Edit) (map[string]string, error) {
 	return texts, nil
 }
 
-// Lay writes texts, by the path that each is to be laid over, to dir, and returns the path of the overlay.
-func Lay(dir string, texts map[string]string) (overlay string, err error) {
+// LayOver writes texts, by the path that each is to be laid over, to dir, and returns the path of the overlay.
+func LayOver(dir string, texts map[string]string) (overlay string, err error) {
 	replace := map[string]string{}
 	for file, text := range texts {
 		original, err := filepath.Abs(file)
@@ -56,8 +54,8 @@ func Lay(dir string, texts map[string]string) (overlay string, err error) {
 	return overlay, os.WriteFile(overlay, description, 0o600)
 }
 
-// Build runs a command of the go tool that builds, such as "build" or "test -c", with an overlay; "" = none.
-func Build(ctx context.Context, overlay, command string, args ...string) error {
+// BuildOver runs a command of the go tool that builds, such as "build" or "test -c", with an overlay; "" = none.
+func BuildOver(ctx context.Context, overlay, command string, args ...string) error {
 	args = append([]string{command, "-ldflags=-s -w", "-overlay=" + overlay}, args...)
 	if out, err := exec.CommandContext(ctx, "go", args...).CombinedOutput(); err != nil {
 		return fmt.Errorf("go %s: %w\n%s", command, err, out)

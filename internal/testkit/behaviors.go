@@ -1,5 +1,4 @@
-// Package behaviortest runs behaviors in tests without an engine.
-package behaviortest
+package testkit
 
 import (
 	"encoding/json"
