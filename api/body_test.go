@@ -101,7 +101,7 @@ func TestServe_LargeBodiesAtOnceTakeLittleMemory(t *testing.T) {
 	}
 }
 
-// Who sends a large body slowly, or waits for an outcome, takes no room from the bodies of others.
+// Whoever sends a large body slowly, or waits for an outcome, takes no room from the bodies of others.
 func TestServe_LargeBodiesDoNotWaitForThoseThatDoNotCome(t *testing.T) {
 	t.Parallel()
 	s, _ := serve(t, nil)

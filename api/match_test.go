@@ -11,7 +11,7 @@ func (s *server) version(t *testing.T, id string) string {
 	return strconv.Quote(s.want(s.send("viewer", "GET", "/v1/tasks/"+id, nil), 200, "version").get(t, "version").(string))
 }
 
-// Who has seen a task as it is no longer changes nothing, and is told so.
+// Whoever has seen a task as it is no longer changes nothing, and is told so.
 func TestOperate_UnderAConditionLeavesATaskThatHasChanged(t *testing.T) {
 	s, open := serve(t, nil)
 	s.submit("submitter", "t1.a", "gate")

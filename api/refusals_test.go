@@ -43,7 +43,7 @@ func TestRefuse_TellsWhoSendsFirstAndReadsThen(t *testing.T) {
 	}
 }
 
-// Who was refused after its body was read goes on over the same connection.
+// Whoever was refused after its body was read goes on over the same connection.
 func TestRefuse_KeepsAConnectionWhoseBodyWasRead(t *testing.T) {
 	s, _ := serve(t, nil)
 	s.want(s.send("submitter", "POST", "/v1/tasks", `{"behavior":"nobody"}`), 422, "unknown-behavior")

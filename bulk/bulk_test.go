@@ -269,7 +269,7 @@ func TestEach_LeavesATaskThatHasChangedSince(t *testing.T) {
 	}
 }
 
-// What became of a task is not known: who goes on comes to it again, though pages after it were gone through.
+// What became of a task is not known: whoever goes on comes to it again, though pages after it were gone through.
 func TestEach_GoesOnBeforeWhatHasFailed(t *testing.T) {
 	c := newCluster(5000)
 	const lost = "t003000"

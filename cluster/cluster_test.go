@@ -282,7 +282,7 @@ func TestOpen_CreatesNoClusterBesideTheArchiveOfAnother(t *testing.T) {
 	}
 }
 
-// Who knows the id of the cluster opens no other one, and creates none.
+// Whoever knows the id of the cluster opens no other one, and creates none.
 func TestOpen_ExpectsTheIDThatIsGiven(t *testing.T) {
 	t.Parallel()
 	endpoint, etcd := testcluster.StartEtcd(t)

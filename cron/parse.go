@@ -111,7 +111,7 @@ func (e *Expression) parseField(i int, word string) (err error) {
 	return err
 }
 
-// instead asks whether an expression is meant, if it is one. Who writes weekdays as numbers may count them from 0.
+// instead asks whether an expression is meant, if it is one. Whoever writes weekdays as numbers may count them from 0.
 func instead(words []string) string {
 	if len(words) < 6 || slices.Contains(words, "") {
 		return ""

@@ -53,7 +53,7 @@ func TestBus_RunnerCutOffFromItIsReachedThroughTheStore(t *testing.T) {
 	}
 }
 
-// Every hint is lost: who waits finds out by asking.
+// Every hint is lost: whoever waits finds out by asking.
 func TestBus_LostHintsOnlyDelay(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})

@@ -335,7 +335,7 @@ func TestLoad_RecordedMessagesChangeNothing(t *testing.T) {
 	})
 }
 
-// Who reads the membership sees whose clock differs by more than a second: of three nodes it is
+// Whoever reads the membership sees whose clock differs by more than a second: of three nodes it is
 // the one that differs, of two both.
 func TestNodes_ShowWhoseClockDiffers(t *testing.T) {
 	t.Parallel()

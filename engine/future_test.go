@@ -29,7 +29,7 @@ func (s *refusing) Follow(ctx context.Context, shard int, from uint64) iter.Seq2
 	return func(yield func(store.Record, error) bool) { yield(store.Record{}, *why) }
 }
 
-// Without NATS the outcome of a task is known at once to who has waited for long, although the journal could not be
+// Without NATS the outcome of a task is known at once to whoever has waited for long, although the journal could not be
 // followed for a while.
 func TestFuture_FollowsTheJournalAgainAfterARefusal(t *testing.T) {
 	t.Parallel()

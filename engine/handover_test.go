@@ -228,7 +228,7 @@ func (s *fillingStore) HandOver(ctx context.Context, o store.Ownership, target s
 	return s.Store.HandOver(ctx, o, target)
 }
 
-// Owners that are asked for their shards by who should have them now cannot hand them over.
+// Owners that are asked for their shards by whoever should have them now cannot hand them over.
 func TestHandOver_WhileEtcdIsFullNoOwnerFallsSilent(t *testing.T) {
 	t.Parallel()
 	for _, early := range []bool{true, false} {

@@ -51,7 +51,7 @@ func (p *post) sees(v *store.Membership) {
 	p.load.see()
 }
 
-// Two others are needed to tell whose clock is wrong, and one wrong clock of three is never that of who sees it.
+// Two others are needed to tell whose clock is wrong, and one wrong clock of three is never that of whoever sees it.
 func TestClock_IsOffWhenMostOthersAreFarFromIt(t *testing.T) {
 	const far = 2 * clockLimit
 	for _, c := range []struct {

@@ -261,7 +261,7 @@ func (p *placement) anew(ctx context.Context, o store.Ownership) (store.Ownershi
 }
 
 // serveSound reads what is still unread of the journal, to which nobody else can append any more, and serves the
-// shard until the session ends, the shard is lost, or damage is met. Who met it is returned, with what it has not
+// shard until the session ends, the shard is lost, or damage is met. Whoever met it is returned, with what it has not
 // decided in its inbox.
 func (p *placement) serveSound(
 	ctx context.Context, ownership store.Ownership, have *shard.Loaded,

@@ -70,7 +70,7 @@ func tellsUnserved(what string, err error, why string) bool {
 	return kind && !is(context.DeadlineExceeded) && strings.Contains(err.Error(), "quarantined: ") && strings.Contains(err.Error(), why)
 }
 
-// wantUnserved asserts that who asks or wants anything of a task is told that its shard cannot be served, and why.
+// wantUnserved asserts that whoever asks or wants anything of a task is told that its shard cannot be served, and why.
 func wantUnserved(t *testing.T, c *engine.Client, id events.TaskID, why string) {
 	t.Helper()
 	for what, question := range questions(c, id) {

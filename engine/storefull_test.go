@@ -154,7 +154,7 @@ func reads(c *engine.Client, id events.TaskID) map[string]func(context.Context) 
 }
 
 // An append that waits for room makes its shard say so at every question, the ones that came just before included,
-// while who waits for an outcome gets it once there is room. Without NATS questions from elsewhere are writes,
+// while whoever waits for an outcome gets it once there is room. Without NATS questions from elsewhere are writes,
 // which the store refuses.
 func TestStore_FullIsToldWithinASecond(t *testing.T) {
 	t.Parallel()

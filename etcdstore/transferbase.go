@@ -96,7 +96,7 @@ func carry(revision int64, entry []byte) []byte {
 }
 
 // carried returns the entry in a value and the revision that it keeps; 0 = it keeps none. What begins like a copied
-// entry and is none is left to who decodes it.
+// entry and is none is left to whoever decodes it.
 func carried(value []byte) (revision int64, entry []byte) {
 	if len(value) < carriedBytes || value[0] != carrier {
 		return 0, value

@@ -80,7 +80,7 @@ func contents(t *testing.T, dir string) map[string]string {
 	return all
 }
 
-// What a crash has left is settled by who may have the store alone.
+// What a crash has left is settled by whoever may have the store alone.
 func TestOpen_ChangesNothingOfAStoreThatItRefusesAfterACrash(t *testing.T) {
 	errBeside := errors.New("the archive is another cluster's")
 	for _, durability := range []filejournal.Durability{filejournal.Strict, filejournal.Opportunistic} {

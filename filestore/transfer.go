@@ -350,7 +350,7 @@ func (r *Receiver) addEntries(ctx context.Context, shard int, entries []store.Re
 		next, last = next+1, e.Head
 	}
 	if err := full(r.append(all)); err != nil {
-		r.begun = false // some of them may be there: who begins again finds out
+		r.begun = false // some of them may be there: whoever begins again finds out
 		return err
 	}
 	r.store.mu.Lock()

@@ -24,8 +24,8 @@ func bulkTasks() int64 {
 	return 5000
 }
 
-// The node that retries thousands of tasks that have failed, which fail again at once, is killed half way. Who goes on with the last cursor
-// that it told retries the others, and none a second time.
+// The node that retries thousands of tasks that have failed, which fail again at once, is killed half way. Whoever goes
+// on with the last cursor that it told retries the others, and none a second time.
 func TestBulk_RetryResumedAfterAKillRetriesEachTaskOnce(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		testkit.Busy(t)

@@ -69,7 +69,7 @@ func oneAffinityFillsSlots(t *testing.T, c *testcluster.Cluster, leave func(*tes
 	c.AwaitSpread()
 	theirs := servedBy(t, other)
 	affinity := names("of-b-", 1, func(id string) bool { return theirs(id + "/") })[0]
-	f := w.submit(t, stays, affinity+"/before") // slots are offered to who leaves
+	f := w.submit(t, stays, affinity+"/before") // slots are offered to whoever leaves
 	w.next(t).succeed("done")
 	want(t, f, "done")
 	leave(other)

@@ -36,7 +36,7 @@ type lifeOf struct {
 // marked holds the milestones of a life.
 type marked struct {
 	of     lifeOf
-	folds  chan struct{} // taken by who folds: who asks for a state nearby meanwhile goes on from there
+	folds  chan struct{} // taken by whoever folds: who asks for a state nearby meanwhile goes on from there
 	mile   []milestone   // one of each stride, in order
 	recent []milestone
 	bytes  int64

@@ -406,7 +406,7 @@ func TestHistory_GoesOnFromTheJournalIntoTheArchive(t *testing.T) {
 	}
 }
 
-// Who reads on is not led into the next life of the task.
+// Whoever reads on is not led into the next life of the task.
 func TestHistory_GoesOnInTheLifeThatItBegan(t *testing.T) {
 	p := newPaper(t)
 	p.begin("x")

@@ -130,7 +130,7 @@ func withoutTheFirst(t *testing.T, export string, first store.Record) string {
 	return header + strings.Join(lines[2:], "")
 }
 
-// Who can write a journal must not be able to blame losses for what is there.
+// Whoever can write a journal must not be able to blame losses for what is there.
 func TestVerify_FindsLossesThatTheEntriesContradict(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)

@@ -119,7 +119,7 @@ func TestPack_IsReadBack(t *testing.T) {
 	})
 }
 
-// However long the times are, their sum is one that who is told takes.
+// However long the times are, their sum is one that whoever is told takes.
 func TestDistribution_KeepsASumThatIsTaken(t *testing.T) {
 	for _, times := range [][]int64{{1 << 53, 1}, {1<<53 - 1, 1, 1}, {1 << 62, 1 << 62, 1 << 62}, {math.MaxInt64, math.MaxInt64}} {
 		f := meter.Figures{Behavior: "work"}

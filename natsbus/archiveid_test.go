@@ -111,7 +111,8 @@ func TestArchive_StreamThatTellsNoClusterIsClaimed(t *testing.T) {
 	archivetest.Compare(t, got, anybodys)
 }
 
-// Who has written to the stream before it was another cluster's writes, and confirms, no more: its journal would be trimmed.
+// Whoever has written to the stream before it was another cluster's writes, and confirms, no more: its journal would be
+// trimmed.
 func TestArchive_IsNotWrittenOnceAnotherClusterHasClaimedIt(t *testing.T) {
 	t.Parallel()
 	s := testcluster.StartJetStream(t)

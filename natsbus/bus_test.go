@@ -359,7 +359,8 @@ func TestOpen_RefusesBadConfigurations(t *testing.T) {
 	}
 }
 
-// silentConn is a connection to who never says a word, like a host behind a broken network. It does not end in time.
+// silentConn is a connection to whoever never says a word, like a host behind a broken network. It does not end in
+// time.
 type silentConn struct{ net.Conn }
 
 func (silentConn) SetDeadline(time.Time) error      { return nil }

@@ -82,7 +82,7 @@
 // missing or empty may hold every task.
 //
 // Segments carry no MAC. Entries are chained by their hashes, and whoever reads them checks that; the revisions and
-// what stands around the entries are believed. Who may publish on archive.> can spoil the archive but not forge it
+// what stands around the entries are believed. Whoever may publish on archive.> can spoil the archive but not forge it
 // unnoticed. A node needs the rights to publish there and on $JS.API.>, and to subscribe to its _INBOX.>; a leaf
 // node between it and the stream's servers needs a max_payload of 2 MiB, since requested messages come back in
 // base64.

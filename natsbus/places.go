@@ -8,8 +8,8 @@ import (
 // placesKept bounds the places of each shard that are remembered.
 const placesKept = 64
 
-// places remembers in which segments entries were found, so that who reads them again, as pages that refresh themselves
-// do, needs no bisection. A place only tells where to look first: the header of what is there decides.
+// places remembers in which segments entries were found, so that whoever reads them again, as pages that refresh
+// themselves do, needs no bisection. A place only tells where to look first: the header of what is there decides.
 type places struct {
 	mu sync.Mutex
 	of map[int][]place // shard -> the newest last

@@ -13,7 +13,7 @@ var ErrNone = fmt.Errorf("no logs are kept here: %w", store.ErrUnavailable)
 // ErrGone reports that a log is not kept any more. It wraps store.ErrTrimmed.
 var ErrGone = fmt.Errorf("the log is not kept any more: %w", store.ErrTrimmed)
 
-// Selection selects lines of a task for who knows its id alone. The zero value selects all of its present life.
+// Selection selects lines of a task for whoever knows its id alone. The zero value selects all of its present life.
 type Selection struct {
 	Since, Until events.Millis // both inclusive; Until 0 = without an end
 	Attempt      uint32        // 0 = those of all attempts

@@ -319,7 +319,7 @@ func TestWriter_DropsABatchThatTheStoreRefusesAndSaysSo(t *testing.T) {
 	})
 }
 
-// What is missing at the end of a log shows to who reads it, like any other gap.
+// What is missing at the end of a log shows to whoever reads it, like any other gap.
 func TestWriter_MarksTheEndThatTheStoreRefuses(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := newUnsteady(0)

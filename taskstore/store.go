@@ -87,7 +87,7 @@ func (s *Store) Client() int64 { return s.client }
 
 // Linear returns the same store with reads that reflect everything that was committed before they were called,
 // whoever owns the store by now. Others reflect what this client has changed, and may miss what others have just
-// changed through another node. Who asks whether any work is left needs them.
+// changed through another node. Whoever asks whether any work is left needs them.
 func (s *Store) Linear() *Store {
 	is := *s
 	is.linear = true

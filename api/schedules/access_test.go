@@ -81,7 +81,7 @@ func TestAuthorization_EveryRouteAllowsWhatItsRowSays(t *testing.T) {
 	}
 }
 
-// Who may not submit a program may neither schedule one, nor touch a schedule that runs one.
+// Whoever may not submit a program may neither schedule one, nor touch a schedule that runs one.
 func TestAuthorization_ASchedulesRunsAreSubmits(t *testing.T) {
 	t.Parallel()
 	s := serve(t)

@@ -130,7 +130,7 @@ func TestOriginal_DefectsOfItsServiceAreNotThere(t *testing.T) {
 	}
 }
 
-// A store that was closed ended the connection of who asked the original.
+// A store that was closed ended the connection of whoever asked the original.
 func TestOriginal_WhatIsClosedOrAwayIsToldWith503(t *testing.T) {
 	t.Parallel()
 	f := &failing{}

@@ -25,8 +25,8 @@ const (
 	// refreshAfter bounds the age of the tokens in memory.
 	refreshAfter = time.Second
 
-	// unknownAfter bounds it where a secret is not known, since who has just made a token uses it at once. Strangers have
-	// the file looked at no more often than that.
+	// unknownAfter bounds it where a secret is not known, since whoever has just made a token uses it at once.
+	// Strangers have the file looked at no more often than that.
 	unknownAfter = 20 * time.Millisecond
 )
 

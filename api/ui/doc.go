@@ -1,5 +1,5 @@
 // Package ui is the dashboard: pages below /ui/ for people, made by the node that is asked. It shows what the HTTP API
-// tells and does what the HTTP API takes, asked in the process with the token of who looks (api.Client): roles,
+// tells and does what the HTTP API takes, asked in the process with the token of whoever looks (api.Client): roles,
 // prefixes and limits of the API hold, and no page knows more than a program could.
 //
 // Pages work without JavaScript. With it, htmx asks for the part of a page that changes every two seconds, and a script

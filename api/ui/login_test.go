@@ -19,7 +19,7 @@ import (
 	"taskledger/api/ui"
 )
 
-// Who opens a page without a session logs in, and is led to that page.
+// Whoever opens a page without a session logs in, and is led to that page.
 func TestLogin_LeadsToThePageThatWasAskedFor(t *testing.T) {
 	s := serve(t)
 	to := s.want(s.get("", "/ui/tasks?status=FAILURE"), 303).header.Get("Location")
@@ -276,7 +276,8 @@ func TestZone_IsKeptForThoseWithoutJavaScript(t *testing.T) {
 	}
 }
 
-// Who chooses a zone on the answer to a form is led to a page that there is: the address of the form takes forms alone.
+// Whoever chooses a zone on the answer to a form is led to a page that there is: the address of the form takes forms
+// alone.
 func TestZone_IsChosenOnAnyAnswerToAForm(t *testing.T) {
 	s := serve(t)
 	s.begin("sleep", "a", `{"duration":"1h"}`)

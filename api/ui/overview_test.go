@@ -93,7 +93,7 @@ func (c queueing) ListPage(_ context.Context, _ task.Filter, cursor string) (tas
 	return page, nil
 }
 
-// Who sees some tasks alone is told of those that wait, however many others have just become ready.
+// Whoever sees some tasks alone is told of those that wait, however many others have just become ready.
 func TestOverview_LooksForWaitingTasksBehindThoseThatHaveJustBecomeReady(t *testing.T) {
 	s := serve(t)
 	now := time.Now()

@@ -63,7 +63,7 @@ func (u *UI) ErrorFormat() api.ErrorFormat {
 	}
 }
 
-// refuse answers with a page that says what is wrong. Who opens a page without a session is asked to log in.
+// refuse answers with a page that says what is wrong. Whoever opens a page without a session is asked to log in.
 func (u *UI) refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) {
 	if p.Type == problem.Unauthorized && (r.Method == http.MethodGet || r.Method == http.MethodHead) {
 		w.Header().Set("HX-Refresh", "true") // a part of a page that is asked for anew is no place for a login
@@ -81,7 +81,7 @@ func (u *UI) refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) 
 	_, _ = w.Write(page) // it fails when the browser has gone
 }
 
-// callerOf returns the token of who asks; nil = nobody has logged in.
+// callerOf returns the token of whoever asks; nil = nobody has logged in.
 func (u *UI) callerOf(r *http.Request) *token.Token {
 	secret := cmp.Or(api.Secret(r), u.secretOf(r))
 	if secret == "" {

@@ -122,7 +122,7 @@ func TestSubmit_BeginsAsACopyOfATask(t *testing.T) {
 	s.want(s.get("tenant", "/ui/submit?like=a%2F1"), 404)
 }
 
-// Who opens the dashboard of an empty cluster runs a task with one button.
+// Whoever opens the dashboard of an empty cluster runs a task with one button.
 func TestOverview_OfAnEmptyClusterHasTheFormOfAFirstTask(t *testing.T) {
 	s := serve(t)
 	s.wantNot(s.want(s.get("viewer", "/ui/"), 200, "Nothing has been submitted yet"), `action="/ui/submit"`)

@@ -21,7 +21,7 @@ type listener struct {
 	end   context.CancelCauseFunc
 }
 
-// listen returns a listener to a host. Who has read its answer calls end.
+// listen returns a listener to a host. Whoever has read its answer calls end.
 func (g *Getter) listen(ctx context.Context, host string) *listener {
 	l := &listener{host: host, after: g.after}
 	l.ctx, l.end = context.WithCancelCause(ctx)

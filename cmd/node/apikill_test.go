@@ -83,7 +83,8 @@ func (k *keyed) submit(ctx context.Context, key string) (id string, err error) {
 	return "", ctx.Err()
 }
 
-// Who repeats a request under its key until it is answered has one task, and one answer, whichever nodes die meanwhile.
+// Whoever repeats a request under its key until it is answered has one task, and one answer, whichever nodes die
+// meanwhile.
 func TestAPI_EveryKeyIsOneTaskWhileNodesAreKilled(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -110,8 +110,8 @@ type node struct {
 	ended    chan struct{}
 }
 
-// storeVariable names a variable for who runs the tests: with files, nodes that would have etcd inside have their store
-// in files.
+// storeVariable names a variable for whoever runs the tests: with files, nodes that would have etcd inside have their
+// store in files.
 const storeVariable = "TESTED_STORE"
 
 // serve starts a node in dir and returns when it is ready. It stops with the test.

@@ -237,7 +237,8 @@ func awaitTold(t *testing.T, b *background, what, text string) {
 	eventually(t, what, func() bool { return strings.Contains(b.stderr.String(), text) })
 }
 
-// The first process has the servers. Who has joined waits for half a minute until another one has them, and goes on with it.
+// The first process has the servers. Whoever has joined waits for half a minute until another one has them, and goes on
+// with it.
 func TestMirror_ThatFollowsIsTakenOverByAnotherFirstProcess(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

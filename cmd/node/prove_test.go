@@ -271,7 +271,7 @@ func proveExitCodes(t *testing.T, dir string) {
 	}
 }
 
-// What nobody serves is verified all the same, without a wait for who might.
+// What nobody serves is verified all the same, without a wait for whoever might.
 func TestVerify_EndsWhileNoShardIsServed(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

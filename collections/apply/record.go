@@ -22,7 +22,7 @@ const (
 // recorder is the number by which everybody changes the record: keys of one client are told apart.
 const recorder = 1
 
-// maxBy bounds the bytes of who asked.
+// maxBy bounds the bytes of whoever asked.
 const maxBy = 256
 
 // errOvertaken reports that a file was recorded since the collections were compared.

@@ -25,7 +25,7 @@ func (h onServed) Handle(_ context.Context, r slog.Record) error {
 	return nil
 }
 
-// Who joined has to find the servers again while the node still reads its shards, which may take longer than a
+// Whoever joined has to find the servers again while the node still reads its shards, which may take longer than a
 // session lives.
 func TestStart_ServersAreFoundBeforeTheShardsAreServed(t *testing.T) {
 	t.Parallel()

@@ -67,7 +67,7 @@ func takenAfterTheLook(t *testing.T) bool {
 	return took
 }
 
-// Who connects to NATS without proving anything takes no more files than it may.
+// Whoever connects to NATS without proving anything takes no more files than it may.
 func TestServers_NATSTakesAtMostSoManyConnections(t *testing.T) {
 	t.Parallel()
 	s, err := embedded.StartServers(t.Context(), embedded.ServersConfig{Dir: t.TempDir(), NATSConnections: 2})

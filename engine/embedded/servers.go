@@ -54,7 +54,7 @@ type ServersConfig struct {
 // either acknowledges is on disk. etcd listens on a Unix socket in a directory that no other user may enter; it
 // asks for nothing, so that with EtcdPort every user of this machine can read and write it. NATS listens on
 // 127.0.0.1 alone and lets in who can sign with an nkey, whose seed lies in the directory, readable by the user
-// alone: who holds the port instead learns nothing. Its methods may be called concurrently.
+// alone: whoever holds the port instead learns nothing. Its methods may be called concurrently.
 type Servers struct {
 	dir       string
 	temporary bool

@@ -71,7 +71,7 @@ func (f *file) all() []segment {
 	return slices.Clip(f.segments)
 }
 
-// createFile makes the file of a shard, durably: who finds it finds its first record.
+// createFile makes the file of a shard, durably: whoever finds it finds its first record.
 func (a *Archive) createFile(shard int) (*file, error) {
 	first, err := frame.Append(nil, 0, opening(shard, a.cluster))
 	if err != nil {

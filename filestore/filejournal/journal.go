@@ -52,7 +52,7 @@ type Journal struct {
 	index    sync.RWMutex
 	lines    map[int]*line
 	segments []*segment // in order; the last one is last
-	reading  *reading   // used by who holds index, at least to read
+	reading  *reading   // used by whoever holds index, at least to read
 }
 
 var (

@@ -31,7 +31,7 @@
 //
 // The last segment is cut where its first broken record begins, if that was being written and nothing tells that it had
 // been synced; package filejournal describes how that is told. Anything else that is corrupt is damage: it is named
-// by file and offset, and nothing is opened. What is damaged later is left out by who reads it.
+// by file and offset, and nothing is opened. What is damaged later is left out by whoever reads it.
 //
 // Look finds that out, and Begin changes what is to be changed. It writes the records anew that the last one does not
 // tell to have been synced: a sync of theirs may have failed, and what that leaves in memory alone looks as if it were

@@ -80,7 +80,7 @@ func (s *segment) damaged(at int64, err error) error {
 	return fmt.Errorf("%w: %s at offset %d: %w", events.ErrDamaged, s.name, at, err)
 }
 
-// create makes a segment, durably: who finds it finds its first record.
+// create makes a segment, durably: whoever finds it finds its first record.
 func (l *Logs) create(number uint64) (*segment, error) {
 	began := now()
 	first, err := begun(number, began, l.cfg.Cluster)

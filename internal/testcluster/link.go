@@ -14,7 +14,7 @@ import (
 // Direction is one of the two ways through a link.
 type Direction int
 
-// Forth is from who dials to who listens, Back the other way.
+// Forth is from whoever dials to whoever listens, Back the other way.
 const (
 	Forth Direction = iota
 	Back

@@ -34,7 +34,7 @@ type Meter struct {
 	gauges     [len(meter.Gauges)]*prometheus.GaugeVec
 
 	rows atomic.Pointer[map[string]*row] // by behavior; "" stands for no behavior
-	mu   sync.Mutex                      // of who adds a row, or sets a gauge of meter.Other
+	mu   sync.Mutex                      // of whoever adds a row, or sets a gauge of meter.Other
 
 	others [len(meter.Gauges)]map[string]float64 // what meter.Other sums up; 0 is left out
 }

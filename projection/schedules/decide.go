@@ -16,14 +16,14 @@ type Step struct {
 const correctEvery events.Millis = 60 * 60 * 1000
 
 // Correct returns the event that corrects the next tick of a schedule where the data of its time zone are others than
-// those of who found it, nil for none. It never moves a tick that is due, and none back to a decided one.
+// those of whoever found it, nil for none. It never moves a tick that is due, and none back to a decided one.
 func (a *Ahead) Correct(s *Schedule, now events.Millis) *events.Ticked {
 	switch {
 	case !a.corrects || a.of != s.Next || s.Next == 0 || s.due() <= now:
 		return nil
 	case a.corrected.at != 0 && a.corrected.at <= s.Decided:
 		return nil
-	case s.Decided < s.SetAt && a.corrected.at != 0 && a.corrected.at <= now: // it was over for who has set the schedule
+	case s.Decided < s.SetAt && a.corrected.at != 0 && a.corrected.at <= now: // it was over for whoever has set the schedule
 		return nil
 	case s.CorrectedAt != 0 && now < s.CorrectedAt+correctEvery:
 		return nil

@@ -15,7 +15,7 @@ import (
 	"taskledger/taskstore"
 )
 
-// claims are the tests of claims and of who waits.
+// claims are the tests of claims and of whoever waits.
 var claims = map[string]func(f *fixture){
 	"Claim/GivesAnItemANewIdAnOwnerAndATimeAndKeepsItsData": func(f *fixture) {
 		was := f.add("g", "data")[0]

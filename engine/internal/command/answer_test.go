@@ -44,7 +44,7 @@ func TestAnswerMessage_AcknowledgementIsNoAnswer(t *testing.T) {
 	}
 }
 
-// Who does not know the code of an answer would ask for it again and again.
+// Whoever does not know the code of an answer would ask for it again and again.
 func TestAnswers_WithACodeOfALaterReleaseAreReadAsRefusals(t *testing.T) {
 	for _, code := range []uint64{uint64(command.AnswerForgotten) + 1, 255, 256, 1 << 40} {
 		var w wire.Writer

@@ -31,7 +31,7 @@ func complete(p events.Policy) events.Policy {
 	return full
 }
 
-// Who asked for each command is read as it was written, and a batch without callers takes no byte more than it did.
+// Whoever asked for each command is read as it was written, and a batch without callers takes no byte more than it did.
 func TestBatch_CallersAreReadAsWritten(t *testing.T) {
 	grace := &events.Caller{Principal: "grace", Traceparent: "00-1-2-01"}
 	for _, callers := range [][]*events.Caller{{nil}, {ada}, {ada, ada}, {nil, ada, ada, nil, grace}, {ada, grace, ada}} {

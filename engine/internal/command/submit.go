@@ -251,8 +251,8 @@ func (d *Decider) unreadable(c *Submit) (refusal Answer, refused bool) {
 	return Refused(AnswerState, "%s", why), why != ""
 }
 
-// late refuses a deadline that has passed, or comes before the run may start. Who repeats a request that has begun its
-// run is not asked.
+// late refuses a deadline that has passed, or comes before the run may start. Whoever repeats a request that has begun
+// its run is not asked.
 func (d *Decider) late(c *Submit) (refusal Answer, refused bool) {
 	problem := ""
 	switch starts := c.due(d.Now); {

@@ -65,7 +65,7 @@ func TestSubmit_OnAnExistingTask(t *testing.T) {
 	}
 }
 
-// A behavior may choose that who submits need not wait for the next run as it is scheduled.
+// A behavior may choose that whoever submits need not wait for the next run as it is scheduled.
 func TestSubmit_ThatRunsNowMakesTheNextRunDue(t *testing.T) {
 	for at, want := range map[situation]string{atSuccessNext: "Rescheduled", atFailureRetry: "Rescheduled", atDelayed: "Rescheduled",
 		atCreated: "", atRunning: "", atWaiting: "", atSuccess: "", atFailure: ""} {
@@ -372,7 +372,7 @@ func TestSubmit_SameRequestJoinsItself(t *testing.T) {
 	}
 }
 
-// Whatever became of the task, and whether or not the shard takes anything: who repeats a request is told of it,
+// Whatever became of the task, and whether or not the shard takes anything: whoever repeats a request is told of it,
 // and another one under its key is refused.
 func TestSubmit_TellsARepeatedRequestFromAnotherOfItsKey(t *testing.T) {
 	for _, at := range situations[1:] {

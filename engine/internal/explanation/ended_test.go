@@ -10,7 +10,7 @@ import (
 	"taskledger/task"
 )
 
-// Who suspended a task has not cancelled the retry that it does not get.
+// Whoever suspended a task has not cancelled the retry that it does not get.
 func TestOfEnd_SaysThatARetryWasCancelledOnlyWhereOneWas(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

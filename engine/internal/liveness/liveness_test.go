@@ -124,7 +124,7 @@ func TestMonitor_LooksAgainSoonAfterALookThatFailsHoweverLongThereIsTime(t *test
 	})
 }
 
-// Who gives up meanwhile is told the cause that was seen, and nobody later.
+// Whoever gives up meanwhile is told the cause that was seen, and nobody later.
 func TestMonitor_TellsWhoGivesUpThatNoNodeIsAliveAlsoAfterALookThatFails(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

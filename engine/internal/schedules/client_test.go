@@ -117,7 +117,7 @@ func TestClient_ListsWhatAFilterSelects(t *testing.T) {
 	}
 }
 
-// The first tick is found by the clock of the owner, which decides it, and not by that of who sets the schedule.
+// The first tick is found by the clock of the owner, which decides it, and not by that of whoever sets the schedule.
 func TestClient_SetsTheFirstTickByTheClockOfTheOwner(t *testing.T) {
 	for _, off := range []time.Duration{-45 * time.Minute, 10 * time.Minute} {
 		o := newOwner(t)

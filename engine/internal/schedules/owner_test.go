@@ -277,8 +277,8 @@ func TestAtOwner_FindsTicksByTheDataOfItsNode(t *testing.T) {
 	}
 }
 
-// A date and time that clocks have shown by the data of who found a tick does not come again by those of who decides
-// it, however late.
+// A date and time that clocks have shown by the data of whoever found a tick does not come again by those of whoever
+// decides it, however late.
 func TestAtOwner_DecidesNoTimeOfDayTwiceByOtherData(t *testing.T) {
 	at := func(day, hour int) events.Millis {
 		return events.MillisOf(time.Date(2027, 3, day, hour, 0, 0, 0, time.UTC))
@@ -374,7 +374,7 @@ func TestAtOwner_AThousandSchedulesOnOneTick(t *testing.T) {
 	}
 }
 
-// Who has judged one definition makes no run of another.
+// Whoever has judged one definition makes no run of another.
 func TestRunAndBackfill_OfAnotherVersionAreRefused(t *testing.T) {
 	o := newOwner(t)
 	o.set("hourly", "UTC")
@@ -410,7 +410,7 @@ func TestRunAndBackfill_OfAnotherVersionAreRefused(t *testing.T) {
 	}
 }
 
-// Who has seen none makes one, and changes none that has come in between.
+// Whoever has seen none makes one, and changes none that has come in between.
 func TestSet_OfAnAbsentScheduleChangesNone(t *testing.T) {
 	o := newOwner(t)
 	o.set("there", "UTC")

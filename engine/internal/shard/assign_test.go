@@ -9,7 +9,7 @@ import (
 	"taskledger/events"
 )
 
-// Two shards of a node look for a place at once, and a behavior has one. Who loses it starts what else is ready.
+// Two shards of a node look for a place at once, and a behavior has one. Whoever loses it starts what else is ready.
 func TestNextStart_WhoLosesAPlaceTakesAnother(t *testing.T) {
 	b := newWorker(t, 0, "limited", "free")
 	for task, behavior := range map[string]string{"x": "limited", "y": "free"} {

@@ -215,7 +215,7 @@ func (s *script) Run(ctx context.Context, a task.Attempt) task.Outcome { return 
 type host struct {
 	old     atomic.Bool // the session is too old to take on work
 	payload events.Payload
-	err     error // of who reads a payload
+	err     error // of whoever reads a payload
 	differ  bool  // another node runs every behavior with other types
 }
 

@@ -163,7 +163,7 @@ func TestLog_OfAnUnknownLifeIsNotKept(t *testing.T) {
 	})
 }
 
-// Who follows a program's end finds all that it has written.
+// Whoever follows a program's end finds all that it has written.
 func TestAttempt_EndsOnceWhatAProgramHasWrittenIsStored(t *testing.T) {
 	do := func(_ context.Context, a task.Attempt) { fmt.Fprintln(a.Output(slog.LevelInfo, true), "line") }
 	inBubble(t, do, func(t *testing.T, w *fixture, logs *shut) {

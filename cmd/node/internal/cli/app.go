@@ -28,7 +28,7 @@ type app struct {
 	terminal bool             // somebody reads at once what a node prints
 }
 
-// inBackground lets nothing that a node says from now on wait for who reads it.
+// inBackground lets nothing that a node says from now on wait for whoever reads it.
 func (a *app) inBackground() {
 	a.log = logqueue.New(a.Err, func(dropped int64) []byte {
 		var line bytes.Buffer

@@ -20,7 +20,7 @@ func (p place) SocketPath(name string) string   { return filepath.Join(string(p)
 func (p place) Advertise(*advertised.API) error { return nil }
 func (p place) Close() error                    { return nil }
 
-// A log is read by others than who has started the node, and a terminal is not: /dev/null stands for one.
+// A log is read by others than whoever has started the node, and a terminal is not: /dev/null stands for one.
 func TestServe_PrintsALoginLinkOnATerminalAlone(t *testing.T) {
 	web, err := httpd.Open(httpd.Options{Address: "127.0.0.1:0"}, place(t.TempDir()), 10, slog.New(slog.DiscardHandler))
 	if err != nil {

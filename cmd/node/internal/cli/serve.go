@@ -39,7 +39,7 @@ const headStart = 500 * time.Millisecond
 
 func (a *app) addServeFlags(c *cobra.Command) {
 	a.access.flags().VisitAll(func(f *pflag.Flag) {
-		if f.Name != "timeout" && f.Name != "await-node" { // they are for who asks; a node runs until it is stopped
+		if f.Name != "timeout" && f.Name != "await-node" { // they are for whoever asks; a node runs until it is stopped
 			c.Flags().AddFlag(f)
 		}
 	})

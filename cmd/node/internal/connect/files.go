@@ -27,7 +27,7 @@ func ToFiles(ctx context.Context, dir string, a Addresses) (*Link, error) {
 	}
 	at, err := advertised.Read(dir)
 	if err != nil || at.Store != advertised.InFiles {
-		return nil, nil //nolint:nilerror // what else is wrong with the directory is told by who opens it
+		return nil, nil //nolint:nilerror // what else is wrong with the directory is told by whoever opens it
 	}
 	if a.Cluster != "" {
 		const problem = "the store on %s is in files, and holds one cluster, without a name"

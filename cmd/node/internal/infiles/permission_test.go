@@ -39,7 +39,7 @@ func entered(t *testing.T) string {
 }
 
 // forbid gives a directory to the user nobody, but for a part below it that it may only read, and then writes may not be
-// made there by who is not root, either.
+// made there by whoever is not root, either.
 func forbid(t *testing.T, dir, part string) {
 	t.Helper()
 	all := slices.Sorted(maps.Keys(contents(t, dir)))

@@ -25,7 +25,7 @@ type Copied struct {
 	Archive *filearchive.Archive // nil = nothing was ever archived
 }
 
-// OpenToCopy is OpenToRead for who copies the directory. It wraps filestore.ErrUnsettled, too.
+// OpenToCopy is OpenToRead for whoever copies the directory. It wraps filestore.ErrUnsettled, too.
 func OpenToCopy(dir, id string) (*Copied, error) {
 	s, err := filestore.OpenToCopy(dir, id)
 	if err != nil {

@@ -133,8 +133,8 @@ func lead(ctx context.Context, cfg *Config, of shared, pair *trees.Pair, dir str
 	return err
 }
 
-// awaitLeaving waits until the nodes of other processes have left, which need the servers for that. Who does not leave in
-// time finds no servers any more.
+// awaitLeaving waits until the nodes of other processes have left, which need the servers for that. Whoever does not
+// leave in time finds no servers any more.
 func (r *run) awaitLeaving(ctx context.Context, nodes *team.Team) {
 	leaving, cancel := context.WithTimeout(context.WithoutCancel(ctx), leaveWithin)
 	defer cancel()

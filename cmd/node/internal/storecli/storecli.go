@@ -92,8 +92,8 @@ func (t *Terminal) changes(c *cobra.Command) *cobra.Command {
 	return c
 }
 
-// clientID is the number of who asks: the same whenever the same user asks from here, so that what was claimed can be
-// changed later.
+// clientID is the number of whoever asks: the same whenever the same user asks from here, so that what was claimed can
+// be changed later.
 func (t *Terminal) clientID(c *cobra.Command) int64 {
 	if c.Flags().Changed("client-id") {
 		return t.client
