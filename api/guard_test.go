@@ -95,8 +95,8 @@ func TestRequest_OfAPageOfElsewhereIsRefused(t *testing.T) {
 	}
 }
 
-// A browser sends the cookie of a session with whatever form a page sends, so a change by a cookie has to tell its page. Who
-// shows a token has chosen to send it.
+// A browser sends the cookie of a session with whatever form a page sends, so a change by a cookie has to tell its
+// page. Who shows a token has chosen to send it.
 func TestRequest_ByACookieAloneTellsItsPageToChangeAnything(t *testing.T) {
 	s, _ := serve(t, pages)
 	cookie := []string{"Cookie", "session=operator"}

@@ -210,7 +210,8 @@ func TestEach_DoesTheOperationWithAllThatMatchAndCountsWhatBecameOfThem(t *testi
 	}
 }
 
-// The process ends somewhere in the midst of a page, again and again, and goes on with the last cursor that it has told.
+// The process ends somewhere in the midst of a page, again and again, and goes on with the last cursor that it has
+// told.
 func TestEach_ResumedWhereItWasKilledRetriesEachTaskOnce(t *testing.T) {
 	const n = 10_000
 	c := newCluster(n)
@@ -393,7 +394,8 @@ func TestEach_OfNoOperationAsksNobody(t *testing.T) {
 	}
 }
 
-// A cursor goes on with the operation, filter and cluster that it is of, and with the session of a node that has ended since.
+// A cursor goes on with the operation, filter and cluster that it is of, and with the session of a node that has ended
+// since.
 func TestEach_TakesNoCursorOfAnother(t *testing.T) {
 	const session = "worker-abcdefghij"
 	failed := task.Filter{Status: task.Failure, Node: session}

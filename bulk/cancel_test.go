@@ -22,7 +22,8 @@ func (c *cluster) running(reports int) {
 	}
 }
 
-// Tasks that report progress all the time are cancelled, each once, though the operation is killed again and again and goes on by its cursor.
+// Tasks that report progress all the time are cancelled, each once, though the operation is killed again and again and
+// goes on by its cursor.
 func TestEach_CancelsTasksThatReportProgressAllTheTime(t *testing.T) {
 	c := newCluster(4000)
 	c.running(3)
@@ -62,7 +63,8 @@ func TestEach_CancelsTasksThatReportProgressAllTheTime(t *testing.T) {
 	}
 }
 
-// What is not the task that was listed any more, or needs no cancel, is left; so is one that has another event each time.
+// What is not the task that was listed any more, or needs no cancel, is left; so is one that has another event each
+// time.
 func TestEach_CancelLeavesWhatMatchesNoMore(t *testing.T) {
 	later := func(c *cluster, t *projection.Task) { c.touch(t) }
 	for name, change := range map[string]func(c *cluster, t *projection.Task){

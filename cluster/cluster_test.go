@@ -244,8 +244,8 @@ func TestOpen_WithoutNATSHasNoBusAndNoArchive(t *testing.T) {
 	}
 }
 
-// An etcd without the cluster, beside the archive of one of that name, has lost its data or is not the one that is meant: no other cluster
-// begins there unless that is wanted, and its archive is not written to.
+// An etcd without the cluster, beside the archive of one of that name, has lost its data or is not the one that is
+// meant: no other cluster begins there unless that is wanted, and its archive is not written to.
 func TestOpen_CreatesNoClusterBesideTheArchiveOfAnother(t *testing.T) {
 	t.Parallel()
 	nats := testcluster.StartJetStream(t)

@@ -93,8 +93,8 @@ func inFiles() []func(*testing.T) {
 	}
 }
 
-// notInFiles returns the tests of clusters that do with servers alone: they remove keys, end leases, read what is stored
-// there, cut off or fill a server, or let nodes die at writes to it.
+// notInFiles returns the tests of clusters that do with servers alone: they remove keys, end leases, read what is
+// stored there, cut off or fill a server, or let nodes die at writes to it.
 func notInFiles() []func(*testing.T) {
 	return []func(*testing.T){
 		TestCompletion_HeldUpPastTheSessionIsRefused,
@@ -134,7 +134,8 @@ func leftOut() (names []string) {
 	return names
 }
 
-// What holds of a cluster on etcd and NATS holds of one whose store is in files, whose directory is verified after each.
+// What holds of a cluster on etcd and NATS holds of one whose store is in files, whose directory is verified after
+// each.
 func TestInFiles_WhatNeedsNoServersHoldsAsWell(t *testing.T) {
 	t.Parallel()
 	for _, test := range testkit.Some(inFiles(), 7) {

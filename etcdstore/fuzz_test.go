@@ -26,8 +26,8 @@ func decodeMeta(b []byte) (m meta, err error) {
 
 func encodeMeta(m meta) []byte { return etcdstore.EncodeMeta(m.shards, m.id, m.key) }
 
-// FuzzFormat_DecodersNeverPanic decodes any bytes as each of the values: what is accepted is written and read again as the
-// same.
+// FuzzFormat_DecodersNeverPanic decodes any bytes as each of the values: what is accepted is written and read again as
+// the same.
 func FuzzFormat_DecodersNeverPanic(f *testing.F) {
 	for _, name := range []string{"meta", "node", "node-limits", "node-reads", "written", "owner", "pointer", "pointer-one", "loss", "mail", "slot"} {
 		b := goldenValue(f, name)

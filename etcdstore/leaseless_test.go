@@ -9,7 +9,8 @@ import (
 	"taskledger/store"
 )
 
-// overwrite puts the node key of a session again without its lease, as a copy by hand does, under the same id or another one.
+// overwrite puts the node key of a session again without its lease, as a copy by hand does, under the same id or
+// another one.
 func (f *fixture) overwrite(session store.Session, id string) (revision int64) {
 	f.Helper()
 	was, err := f.raw.Get(f.ctx, f.keys.Node(session.ID))

@@ -102,8 +102,8 @@ func TestPutPart_LateDuplicateIsRemovedByTheNextPublish(t *testing.T) {
 	f.wantParts("c", "d")
 }
 
-// The owner gave a snapshot up, and takes another of the same entry: a copy of a part of the first never takes the place
-// of one of the second.
+// The owner gave a snapshot up, and takes another of the same entry: a copy of a part of the first never takes the
+// place of one of the second.
 func TestPutPart_LateDuplicateNeverReplacesAPart(t *testing.T) {
 	f := newFixture(t)
 	o := f.own()

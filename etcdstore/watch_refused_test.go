@@ -27,7 +27,8 @@ func (r *refusing) Get(ctx context.Context, key string, opts ...clientv3.OpOptio
 	return r.KV.Get(ctx, key, opts...)
 }
 
-// The mailbox and the membership go on when what a role may read was changed for a moment: nobody would ask for them again.
+// The mailbox and the membership go on when what a role may read was changed for a moment: nobody would ask for them
+// again.
 func TestWatches_GoOnAfterARefusedRead(t *testing.T) {
 	for what, one := range map[string]func(f *fixture) (watched func() error){
 		"batches": func(f *fixture) func() error {

@@ -423,7 +423,8 @@ func origin(lane uint64) []byte {
 	return w.B
 }
 
-// forge stores an entry of one origin without answers and one event without payload, whose hash fits, without any check.
+// forge stores an entry of one origin without answers and one event without payload, whose hash fits, without any
+// check.
 func forge(head, origin, header []byte) []byte { return forgeWith(head, origin, header, nil) }
 
 // forgeWith is forge of an event with a payload.

@@ -20,8 +20,8 @@ import (
 
 var update = flag.Bool("update", false, "write golden files that are missing; existing ones are never changed")
 
-// pinned compares got with a golden file. What was stored once must be readable for ever, so that -update adds files and
-// never changes one: whoever means it deletes the file first.
+// pinned compares got with a golden file. What was stored once must be readable for ever, so that -update adds files
+// and never changes one: whoever means it deletes the file first.
 func pinned(t *testing.T, name string, got []byte) {
 	t.Helper()
 	path := filepath.Join("testdata", name)

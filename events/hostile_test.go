@@ -14,8 +14,8 @@ import (
 	"taskledger/internal/wire"
 )
 
-// repair makes the hash of an entry fit its content, so that fuzzing reaches beyond the check of the hash. It returns nil
-// for what has not the outer form of an entry.
+// repair makes the hash of an entry fit its content, so that fuzzing reaches beyond the check of the hash. It returns
+// nil for what has not the outer form of an entry.
 func repair(b []byte) []byte {
 	r := wire.NewReader(b)
 	r.ArrayOf(5)
@@ -34,8 +34,8 @@ func repair(b []byte) []byte {
 	return append(bytes.Clone(b[:len(b)-sha256.Size]), chain(head, digests)...)
 }
 
-// FuzzDecodeEntry decodes any bytes: errors wrap ErrDamaged, memory stays within a small multiple of the input, and what
-// was read is written and read again as the same.
+// FuzzDecodeEntry decodes any bytes: errors wrap ErrDamaged, memory stays within a small multiple of the input, and
+// what was read is written and read again as the same.
 func FuzzDecodeEntry(f *testing.F) {
 	_, data := seal(f, sampleHead(), sampleOrigins, samples()...)
 	another := bytes.Clone(data)

@@ -47,7 +47,8 @@ func TestBroken_WritesAndRenewalsTellOfTheWriteThatNobodyKnowsTheOutcomeOf(t *te
 	}
 }
 
-// A store that answers before it syncs, and on which nothing is written, learns that what was answered could not be kept.
+// A store that answers before it syncs, and on which nothing is written, learns that what was answered could not be
+// kept.
 func TestBroken_RenewalsTellOfASyncThatFailedInTheBackground(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx := t.Context()

@@ -125,7 +125,8 @@ func (h *history) step() error {
 	return h.append(ctx, shard)
 }
 
-// noted returns the error of a call that makes everything durable which was answered before; then says what it has done.
+// noted returns the error of a call that makes everything durable which was answered before; then says what it has
+// done.
 func (h *history) noted(err error, then func()) error {
 	if err != nil {
 		return err

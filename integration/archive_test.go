@@ -85,8 +85,9 @@ func trimmedBeyond(entry uint64) func(engine.ShardInfo) bool {
 	return func(s engine.ShardInfo) bool { return s.First > entry && s.Degraded == "" }
 }
 
-// wantWhole asserts that every entry there ever was is in the journal or the archive, and that all is as it has to be. While
-// etcd does not answer in time, as on a machine whose disk is busy, it asks again; an archive that is away is a failure.
+// wantWhole asserts that every entry there ever was is in the journal or the archive, and that all is as it has to be.
+// While etcd does not answer in time, as on a machine whose disk is busy, it asks again; an archive that is away is a
+// failure.
 func wantWhole(t *testing.T, at *engine.Client) {
 	t.Helper()
 	var all []ledger.Verification

@@ -20,7 +20,8 @@ type asked struct {
 	caller events.Caller
 }
 
-// readExport verifies an export and returns, from the text of the file alone, which events that are for callers it shows.
+// readExport verifies an export and returns, from the text of the file alone, which events that are for callers it
+// shows.
 func readExport(t *testing.T, export string) (all []asked) {
 	t.Helper()
 	if v, err := ledger.VerifyExport(strings.NewReader(export)); err != nil || v.Damage != "" {
@@ -57,7 +58,8 @@ func readExport(t *testing.T, export string) (all []asked) {
 	return all
 }
 
-// Whoever a service acts for stands in every event that follows, whatever the command, and in an export that is checked without the cluster.
+// Whoever a service acts for stands in every event that follows, whatever the command, and in an export that is checked
+// without the cluster.
 func TestCaller_OfEveryCommandStandsInTheHistory(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})

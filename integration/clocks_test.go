@@ -11,8 +11,8 @@ import (
 	"taskledger/task"
 )
 
-// The owner and the worker of a shard disagree about the time, or its last entry is of a clock that was ahead. What a behavior
-// asks for by its errors and rules is a wait all the same.
+// The owner and the worker of a shard disagree about the time, or its last entry is of a clock that was ahead. What a
+// behavior asks for by its errors and rules is a wait all the same.
 func TestClock_WrongOnesDoNotChangeWaits(t *testing.T) {
 	t.Parallel()
 	const wait = 300 * time.Millisecond

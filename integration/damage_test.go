@@ -82,8 +82,8 @@ func TestDamage_OfMemberKeysEndsNoSession(t *testing.T) {
 	})
 }
 
-// Somebody else has written where the next entry belongs. Nothing can be recorded any more, which every answer says, with the
-// key and the remedy; nothing is lost, and removing the key is all it takes.
+// Somebody else has written where the next entry belongs. Nothing can be recorded any more, which every answer says,
+// with the key and the remedy; nothing is lost, and removing the key is all it takes.
 func TestDamage_AnAlienEntryIsNamedAndItsRemovalHeals(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		const shard = 6

@@ -55,6 +55,6 @@
 //	clock skew of a claimer                none: only the owner's entry time counts
 //	unknown outcome of a write             tests of etcdstore
 //
-// Foreign writers have no counterpart at all: nobody but the owner can write to a journal, and verification, which every
-// cluster of a test passes at its end, would find one who did.
+// Foreign writers have no counterpart at all: nobody but the owner can write to a journal, and verification, which
+// every cluster of a test passes at its end, would find one who did.
 package integration

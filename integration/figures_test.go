@@ -85,8 +85,8 @@ func (s *sums) of(ev ledger.Event) {
 	}
 }
 
-// Of three nodes one leaves, one dies with attempts, and one comes. What all of them measured is what the journals hold, to the task; and
-// what owners tell is what the journals hold since they took their shards.
+// Of three nodes one leaves, one dies with attempts, and one comes. What all of them measured is what the journals
+// hold, to the task; and what owners tell is what the journals hold since they took their shards.
 func TestFigures_OfThreeNodesAgreeWithTheJournals(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{TTL: 6 * time.Second})
@@ -121,7 +121,8 @@ func TestFigures_OfThreeNodesAgreeWithTheJournals(t *testing.T) {
 	}
 }
 
-// losesAttempts lets attempts run on a node that is killed then, while nothing else is done, and all of them end elsewhere.
+// losesAttempts lets attempts run on a node that is killed then, while nothing else is done, and all of them end
+// elsewhere.
 func losesAttempts(t *testing.T, a, dies *testcluster.Node, held *work) {
 	t.Helper()
 	var open []*behaviors.Future[string]
@@ -154,8 +155,8 @@ func losesAttempts(t *testing.T, a, dies *testcluster.Node, held *work) {
 	}
 }
 
-// agreed compares what the meters of all nodes were told, and what the owners tell, with the journals. It returns what these hold, and what
-// they hold since the owners took their shards.
+// agreed compares what the meters of all nodes were told, and what the owners tell, with the journals. It returns what
+// these hold, and what they hold since the owners took their shards.
 func agreed(t *testing.T, a *testcluster.Node, measured *sums) (want, since *sums) {
 	t.Helper()
 	want, since = &sums{counts: map[figure]int64{}}, &sums{counts: map[figure]int64{}}

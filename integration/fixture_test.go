@@ -71,7 +71,8 @@ func defineWork(id string, rules *behaviors.Rules[string, string]) *work {
 // idFromParams names the task after its parameters, so that equal submits meet.
 func idFromParams(p string) events.TaskID { return events.TaskID(p) }
 
-// on is the behavior as the named node runs it. An attempt whose context ends before the test ends it returns the cause.
+// on is the behavior as the named node runs it. An attempt whose context ends before the test ends it returns the
+// cause.
 func (w *work) on(node string) task.Behavior {
 	return w.Bind(func(ctx context.Context, params string) (string, error) {
 		attempt, _ := behaviors.Attempt(ctx)

@@ -12,8 +12,8 @@ import (
 	"taskledger/ledger"
 )
 
-// What happened to an item is told by its first id, through all its later ones: by history, by an export that verifies without the cluster, and
-// after snapshots and trims that leave no entry of it in the journal.
+// What happened to an item is told by its first id, through all its later ones: by history, by an export that verifies
+// without the cluster, and after snapshots and trims that leave no entry of it in the journal.
 func TestItems_HistoryAndExportsTellTheWholeLifeOfAnItem(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{JetStream: true, Shards: 1})

@@ -422,8 +422,8 @@ func TestClaim_ThatWaitsIsWokenWhileNATSIsAwayAndWhenItIsBack(t *testing.T) {
 	wantDone(t, "when it is back", done, 1, nil)
 }
 
-// Without the hint a claim that waits at another process is woken when that registers again, which it does every second: each but the first would
-// take as long, as it begins when the one before it was woken.
+// Without the hint a claim that waits at another process is woken when that registers again, which it does every
+// second: each but the first would take as long, as it begins when the one before it was woken.
 func TestClaim_ThatWaitsElsewhereIsWokenByTheHintAndNotByTheNextRegistration(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{})

@@ -95,8 +95,8 @@ func TestFuture_OfAnEarlierRunGetsThatRunsOutcome(t *testing.T) {
 	})
 }
 
-// A retry was promised and then cancelled: the failure before it was the end of the run, for a future that comes when the
-// task has run again, or is forgotten, as for any other.
+// A retry was promised and then cancelled: the failure before it was the end of the run, for a future that comes when
+// the task has run again, or is forgotten, as for any other.
 func TestFuture_OfARunWhoseRetryWasCancelledGetsItsFailure(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		policy := task.Policy{Existing: events.RunAgain, MaxAttempts: 2, RetainCount: 1, Backoff: task.Backoff{Base: 24 * time.Hour, Max: 24 * time.Hour}}

@@ -163,8 +163,8 @@ func TestWait_LendsTheSlotOfEachInALineThatWaits(t *testing.T) {
 	})
 }
 
-// What it waited for ends elsewhere while another task has the lent slot: it goes on beside that, and nothing else starts until both
-// have ended.
+// What it waited for ends elsewhere while another task has the lent slot: it goes on beside that, and nothing else
+// starts until both have ended.
 func TestWait_GoesOnAboveTheSlotsAndNothingStartsUntilThereIsOneFree(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		child, other := defineWork("child", &behaviors.Rules[string, string]{TaskID: idFromParams}), defineWork("other", nil)

@@ -29,8 +29,8 @@ func pages(t *testing.T, c *engine.Client, f task.Filter, between func(task.Page
 	return all
 }
 
-// A list in pages is newest first over all shards. What is created, changed and deleted between the pages makes no task come twice, and
-// leaves none out that was there before and still is.
+// A list in pages is newest first over all shards. What is created, changed and deleted between the pages makes no task
+// come twice, and leaves none out that was there before and still is.
 func TestList_PagesTellEveryTaskOnceNewestFirst(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})

@@ -37,7 +37,8 @@ func rot(t *testing.T, c *testcluster.Cluster, last uint64) {
 	put(t, c, key, "rotten")
 }
 
-// wantRecovered asserts that the history of shard 0 tells once that what followed an entry was lost, and that all is sound.
+// wantRecovered asserts that the history of shard 0 tells once that what followed an entry was lost, and that all is
+// sound.
 func wantRecovered(t *testing.T, by *engine.Client, after uint64, reason string) {
 	t.Helper()
 	var told []*events.Recovered
@@ -114,8 +115,8 @@ func lastEntry(t *testing.T, c *testcluster.Cluster, from uint64) uint64 {
 	}
 }
 
-// Of a restored store nothing tells what it has lost, where no snapshot and no archive goes beyond the ends of its journals: it is given up
-// all the same, and of a shard that is served nothing is.
+// Of a restored store nothing tells what it has lost, where no snapshot and no archive goes beyond the ends of its
+// journals: it is given up all the same, and of a shard that is served nothing is.
 func TestRepair_RestoredGivesUpWhatNothingTellsOf(t *testing.T) {
 	t.Parallel()
 	c := testcluster.New(t, testcluster.Options{Shards: 2})

@@ -87,9 +87,9 @@ func (r *restoring) wantSound(n *engine.Node, losses int) {
 	}
 }
 
-// An etcd that was restored from a backup lies behind its archive: no node serves the shard before that is given up. Then tasks go on, the
-// archive begins anew where the journal has another history, the journal is trimmed, and the history is whole: of the archive of the past
-// what the journal continues counts.
+// An etcd that was restored from a backup lies behind its archive: no node serves the shard before that is given up.
+// Then tasks go on, the archive begins anew where the journal has another history, the journal is trimmed, and the
+// history is whole: of the archive of the past what the journal continues counts.
 func TestRestore_OfAnEtcdBehindItsArchiveIsGivenUpAndGoesOn(t *testing.T) {
 	t.Parallel()
 	testkit.Busy(t)

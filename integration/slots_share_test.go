@@ -37,7 +37,8 @@ func names(prefix string, n int, holds func(id string) bool) (ids []string) {
 	return ids
 }
 
-// A node has work for its slots in its own shards, and in those of a node that runs nothing: neither waits for the end of the other.
+// A node has work for its slots in its own shards, and in those of a node that runs nothing: neither waits for the end
+// of the other.
 func TestSlots_AreSharedByLocalShardsAndThoseOfANodeWithoutAny(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		const few, many = 8, 40
@@ -89,8 +90,8 @@ func TestSlots_AreSharedByLocalShardsAndThoseOfANodeWithoutAny(t *testing.T) {
 	})
 }
 
-// All places of a behavior are taken, by attempts that wait, too. What they wait for starts in the slot that is lent, although
-// more of the behavior are ready elsewhere.
+// All places of a behavior are taken, by attempts that wait, too. What they wait for starts in the slot that is lent,
+// although more of the behavior are ready elsewhere.
 func TestWait_LentSlotsServeWhatIsWaitedForThoughMoreWaitElsewhere(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		w := defineWork("child", &behaviors.Rules[string, string]{TaskID: idFromParams})

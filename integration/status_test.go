@@ -65,8 +65,8 @@ func TestStatus_ShowsTheStampsThatMustBeThereAndNoOthers(t *testing.T) {
 // lease returns the lease of an attempt, two thirds of which lie between the two stamps.
 func lease(t *task.Task) events.Millis { return (t.LostNotBefore - t.RecheckNotBefore) * 3 / 2 }
 
-// An attempt that is longer than a lease is no lost one: while its node is there both stamps are still to come. What was recorded of it
-// does not change.
+// An attempt that is longer than a lease is no lost one: while its node is there both stamps are still to come. What
+// was recorded of it does not change.
 func TestStatus_StampsOfALongAttemptMoveOnWithItsNode(t *testing.T) {
 	withTTL(t, 12*time.Second, func(t *testing.T, c *testcluster.Cluster) { // which a busy machine does not use up
 		w := defineWork("work", &behaviors.Rules[string, string]{TaskID: idFromParams})

@@ -37,7 +37,8 @@ const (
 	removed = int64(0)
 )
 
-// itemModel is an item of a store: whatever changes it gives it another id, and who names an old one is told that it is not there.
+// itemModel is an item of a store: whatever changes it gives it another id, and who names an old one is told that it is
+// not there.
 var itemModel = porcupine.Model{
 	Init: func() any { return unborn },
 	Step: func(state, input, _ any) (bool, any) {
@@ -247,8 +248,8 @@ func withLost(calls, lost []porcupine.Operation, from map[int64]int64) ([]porcup
 	return calls, nil
 }
 
-// On three nodes, whose owners are killed and started again, what six clients are told of the items of a store has an order, item by item;
-// a repeated key is answered as before.
+// On three nodes, whose owners are killed and started again, what six clients are told of the items of a store has an
+// order, item by item; a repeated key is answered as before.
 func TestStore_IsLinearizableItemByItemWhileOwnersDie(t *testing.T) {
 	withAndWithoutNATS(t, func(t *testing.T, c *testcluster.Cluster) {
 		testkit.Busy(t)

@@ -153,7 +153,8 @@ func TestSubmitRaw_WithoutAnyNodeIsUnavailable(t *testing.T) {
 	})
 }
 
-// Most owners that run the behavior have died a moment ago, and their keys do not say so for longer than a plan may take.
+// Most owners that run the behavior have died a moment ago, and their keys do not say so for longer than a plan may
+// take.
 func TestSubmitRaw_IsPlannedByALiveNodeRightAfterAKill(t *testing.T) {
 	t.Parallel()
 	for _, named := range []bool{true, false} {

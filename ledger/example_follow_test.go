@@ -15,8 +15,8 @@ import (
 	"taskledger/task"
 )
 
-// perTenant is a projection of a service's own: what it counts, and how far it has come. Stored as one value, both change
-// together, so that every event counts once.
+// perTenant is a projection of a service's own: what it counts, and how far it has come. Stored as one value, both
+// change together, so that every event counts once.
 type perTenant struct {
 	Count  map[string]int
 	Cursor ledger.Cursor

@@ -19,7 +19,8 @@ import (
 // exportedTask is the task whose history exported exports.
 const exportedTask events.TaskID = "task"
 
-// written returns the stored entries of a shard in which one task is created, started and done, and another one created.
+// written returns the stored entries of a shard in which one task is created, started and done, and another one
+// created.
 func written(t testing.TB) (all [][]byte) {
 	t.Helper()
 	policy, err := events.Policy{}.Complete()
@@ -106,7 +107,8 @@ func exported(t testing.TB) (shard, task string, kept Checkpoint) {
 	return whole.String(), one.String(), Checkpoint{Cluster: "c", Heads: []CheckpointHead{{Entry: last.Number, Hash: last.Hash}}}
 }
 
-// FuzzVerifyExport verifies any file against a checkpoint of a genuine one: nothing but the genuine entries is accepted.
+// FuzzVerifyExport verifies any file against a checkpoint of a genuine one: nothing but the genuine entries is
+// accepted.
 func FuzzVerifyExport(f *testing.F) {
 	shard, task, kept := exported(f)
 	genuine, err := VerifyExport(strings.NewReader(shard), kept)

@@ -221,8 +221,8 @@ func TestExport_EveryDamageIsFound(t *testing.T) {
 	}
 }
 
-// Not even a flip that leaves the meaning, in the unused bits of base64, say, or in a name of JSON, or white space for the end of a
-// line.
+// Not even a flip that leaves the meaning, in the unused bits of base64, say, or in a name of JSON, or white space for
+// the end of a line.
 func TestExport_EveryFlippedBitIsFound(t *testing.T) {
 	t.Parallel()
 	_, task, _ := exports(t, newPast(t))

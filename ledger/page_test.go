@@ -241,8 +241,8 @@ func TestHistory_TellsTheStateAfterEachEventInTheSamePass(t *testing.T) {
 	}
 }
 
-// Behavior and node are told of every event, however far behind the beginning of its life and of its attempt it is, when nobody knows the task
-// any more.
+// Behavior and node are told of every event, however far behind the beginning of its life and of its attempt it is,
+// when nobody knows the task any more.
 func TestHistory_OfALongLifeThatNobodyKnowsTellsBehaviorAndNode(t *testing.T) {
 	const b = "b-bbbbbbbbbb"
 	for name, write := range map[string]func(*paper){
@@ -525,7 +525,8 @@ func TestHistory_LatestOfALongLifeTakesFewReads(t *testing.T) {
 	}
 }
 
-// Where events stand far apart, a page is found by a few reads, and takes one for each event, as long as they stand evenly or by chance.
+// Where events stand far apart, a page is found by a few reads, and takes one for each event, as long as they stand
+// evenly or by chance.
 func TestHistory_PagesOfEventsFarApartTakeAboutAReadForEach(t *testing.T) {
 	progress, longest := 4000, ledger.MaxHistoryPage
 	if testing.Short() {

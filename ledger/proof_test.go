@@ -129,8 +129,8 @@ func TestVerify_ACheckpointMissesWhatTheArchiveHasLost(t *testing.T) {
 	}
 }
 
-// Where no owner answers, nobody tells whether a cluster drops entries: what is neither in the journal nor in the archive is then not
-// known to be damage, and not proved either. What the archive has is compared with the journal.
+// Where no owner answers, nobody tells whether a cluster drops entries: what is neither in the journal nor in the
+// archive is then not known to be damage, and not proved either. What the archive has is compared with the journal.
 func TestVerify_ASilentOwnerProvesNothingOfWhatIsNotThere(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)

@@ -250,7 +250,8 @@ func (a *ailing) Entry(ctx context.Context, shard int, number uint64) (store.Rec
 	return a.paper.Entry(ctx, shard, number)
 }
 
-// What cannot be read just now is no reason to tell less for ever: the follower ends, and is told all when it comes again.
+// What cannot be read just now is no reason to tell less for ever: the follower ends, and is told all when it comes
+// again.
 func TestFollow_TellsLessOnlyOfWhatIsGone(t *testing.T) {
 	p := newPaper(t)
 	want := p.wholeLife()
@@ -283,8 +284,8 @@ func TestFollow_TellsLessOnlyOfWhatIsGone(t *testing.T) {
 	}
 }
 
-// An attempt that tells of its progress for days has its beginning far back. The owner is asked for it, and without an answer the search
-// has an end.
+// An attempt that tells of its progress for days has its beginning far back. The owner is asked for it, and without an
+// answer the search has an end.
 func TestFollow_ReadsSoManyEntriesOfATaskAtMost(t *testing.T) {
 	const progress, node = 3000, "a-aaaaaaaaaa"
 	p := newPaper(t)

@@ -76,7 +76,8 @@ func TestState_OfADeletedTaskSaysThatItWas(t *testing.T) {
 	}
 }
 
-// The state after an early event takes about as many reads as there are events up to it, however far apart they stand, and however many follow.
+// The state after an early event takes about as many reads as there are events up to it, however far apart they stand,
+// and however many follow.
 func TestState_AfterAnEarlyEventOfALongLifeTakesFewReads(t *testing.T) {
 	t.Parallel()
 	for between, most := range map[int]int{0: 10, 60: 120} {

@@ -86,8 +86,8 @@ func TestVerify_TellsItsProgressEntryByEntry(t *testing.T) {
 	}
 }
 
-// An archive that begins late, after the journal was dropped once, is read from where it begins: what is in it is replayed,
-// exported and verified as far as that can be.
+// An archive that begins late, after the journal was dropped once, is read from where it begins: what is in it is
+// replayed, exported and verified as far as that can be.
 func TestVerify_ReadsAnArchiveThatBeginsLate(t *testing.T) {
 	t.Parallel()
 	p := newPast(t)

@@ -194,8 +194,8 @@ func (a *asked) since() (looks, names int) {
 	return looks, names
 }
 
-// Where the server does not let its stream tell the cluster, a node archives all the same, says once what is missing, and asks no more often
-// than once a minute, whatever the number of shards.
+// Where the server does not let its stream tell the cluster, a node archives all the same, says once what is missing,
+// and asks no more often than once a minute, whatever the number of shards.
 func TestArchive_StreamThatCannotBeNamedIsUsedAndToldOnce(t *testing.T) {
 	t.Parallel()
 	s := testcluster.StartJetStream(t)

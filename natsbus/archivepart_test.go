@@ -16,7 +16,8 @@ import (
 	"taskledger/store/archivetest"
 )
 
-// parted is an archive of shard 0 of entries 1 to 8, with the tasks task-1 to task-8, which is to begin anew with entry 6.
+// parted is an archive of shard 0 of entries 1 to 8, with the tasks task-1 to task-8, which is to begin anew with entry
+// 6.
 type parted struct {
 	*natsbus.Archive
 	t   *testing.T
@@ -78,8 +79,8 @@ func (p *parted) wantDamage(task events.TaskID, want ...uint64) {
 	}
 }
 
-// Where an archive that began anew is damaged at the border, what was archived before cannot be told from what counts no more: a task that
-// may be there is not told as one that is not.
+// Where an archive that began anew is damaged at the border, what was archived before cannot be told from what counts
+// no more: a task that may be there is not told as one that is not.
 func TestArchive_DamageBetweenItsPartsIsNoAbsence(t *testing.T) {
 	t.Parallel()
 	for name, make := range map[string]func(p *parted){
@@ -135,8 +136,8 @@ func TestArchive_GapBehindWhatCountsIsNoDamage(t *testing.T) {
 	}
 }
 
-// A segment of the whole archive behind one that began it anew tells that its writer did not know of that. Which of the entries before it
-// count is not known.
+// A segment of the whole archive behind one that began it anew tells that its writer did not know of that. Which of the
+// entries before it count is not known.
 func TestArchive_SegmentThatDoesNotTellOfTheNewBeginningIsDamage(t *testing.T) {
 	t.Parallel()
 	p := newParted(t)

@@ -182,7 +182,8 @@ func (u *updates) startJetStream() {
 	u.server.StartJetStream()
 }
 
-// The servers stay connected, and JetStream answers nothing, as while it elects a leader: 100 acknowledgements wait for it.
+// The servers stay connected, and JetStream answers nothing, as while it elects a leader: 100 acknowledgements wait for
+// it.
 func TestUpdates_OutliveAJetStreamThatDoesNotAnswerWithoutABusyLoop(t *testing.T) {
 	t.Parallel()
 	u := newUpdates(t)

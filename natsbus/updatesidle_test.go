@@ -12,8 +12,8 @@ import (
 	"taskledger/work/feed"
 )
 
-// settled asks for a message as a stream does that ends when none waits: with more time after each answer that tells that
-// some may. It returns 0 if the source knows that none waits.
+// settled asks for a message as a stream does that ends when none waits: with more time after each answer that tells
+// that some may. It returns 0 if the source knows that none waits.
 func (u *updates) settled(s *natsbus.Updates) (place uint64) {
 	u.t.Helper()
 	for wait := time.Millisecond; ; wait *= 2 {

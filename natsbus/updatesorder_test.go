@@ -300,7 +300,8 @@ func TestUpdates_OfAConsumerThatSomebodyHasMadeBehindTheirMarkFail(t *testing.T)
 	}
 }
 
-// JetStream was restored from an older state without its consumer: a consumer at the mark would pass over what comes until then.
+// JetStream was restored from an older state without its consumer: a consumer at the mark would pass over what comes
+// until then.
 func TestUpdates_OfAStreamThatEndsBeforeTheirMarkFailUntilTheirConsumerIsMade(t *testing.T) {
 	t.Parallel()
 	u := newUpdates(t)

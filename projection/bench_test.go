@@ -65,9 +65,9 @@ func BenchmarkApply(b *testing.B) {
 	}
 }
 
-// BenchmarkApply_AmongFinished takes tasks from nothing to success in shards that keep no more finished ones: each that ends
-// pushes out another. An entry ends the tasks that the one before started. The shards take turns, as on a node, so that what
-// one of them looks at is seldom in the processor's cache. Making the events does not count.
+// BenchmarkApply_AmongFinished takes tasks from nothing to success in shards that keep no more finished ones: each that
+// ends pushes out another. An entry ends the tasks that the one before started. The shards take turns, as on a node, so
+// that what one of them looks at is seldom in the processor's cache. Making the events does not count.
 func BenchmarkApply_AmongFinished(b *testing.B) {
 	const shards, tasks = 16, 100
 	p := policy(b, events.Policy{})

@@ -200,7 +200,8 @@ func TestRetention_HoldsFromTheLastOutcomeAndThenKeepsAsThePolicySays(t *testing
 	}
 }
 
-// Its last outcome may be long ago when the further run that it waits for is taken away: only then its request has its outcome.
+// Its last outcome may be long ago when the further run that it waits for is taken away: only then its request has its
+// outcome.
 func TestRetention_HoldsFromWhenTheNextRunIsTakenAway(t *testing.T) {
 	const day = 24 * time.Hour
 	j := newJournal(t)
@@ -356,7 +357,8 @@ func TestMemory_KindsWithoutTasksGo(t *testing.T) {
 	}
 }
 
-// Others come and go behind one that waits for ever, or come as a crowd and go in the same order or the other way round.
+// Others come and go behind one that waits for ever, or come as a crowd and go in the same order or the other way
+// round.
 func TestMemory_EmptyPlacesOfAQueueGo(t *testing.T) {
 	j := newJournal(t)
 	id := func(i int) events.TaskID { return events.TaskID(fmt.Sprint("t", i)) }

@@ -205,7 +205,8 @@ func TestShard_EveryLegalSequenceKeepsTheInvariants(t *testing.T) {
 	})
 }
 
-// Of many tasks most come to a queue in its order. Here some do not, others leave from the middle, and places are renumbered.
+// Of many tasks most come to a queue in its order. Here some do not, others leave from the middle, and places are
+// renumbered.
 func TestQueues_KeepTheirOrderWhoeverComesAndLeaves(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		j := newJournal(t)

@@ -8,7 +8,8 @@ import (
 	"taskledger/events"
 )
 
-// More nodes have run tasks than a shard remembers the names of: a snapshot still holds each name once, and tells every task's last node.
+// More nodes have run tasks than a shard remembers the names of: a snapshot still holds each name once, and tells every
+// task's last node.
 func TestName_OfManyNodesIsInASnapshotOnce(t *testing.T) {
 	j := newJournal(t)
 	const nodes = 1100

@@ -183,8 +183,8 @@ func TestRestore_RefusesARecordOfAnEntryToCome(t *testing.T) {
 	}
 }
 
-// TestRecords_IdsOfItemsAreNotUsedAgainAfterALossOfTheJournal covers a store that was there and one that the lost end had made, by replay
-// and by snapshot.
+// TestRecords_IdsOfItemsAreNotUsedAgainAfterALossOfTheJournal covers a store that was there and one that the lost end
+// had made, by replay and by snapshot.
 func TestRecords_IdsOfItemsAreNotUsedAgainAfterALossOfTheJournal(t *testing.T) {
 	for what, loss := range map[string]func(j *journal) events.Body{
 		"lost by the store": func(j *journal) events.Body { return &events.Recovered{Entry: j.state.Number, Sound: j.state.Hash} },

@@ -52,8 +52,9 @@ const SnapshotVersion = 3
 //
 //	[cause, since, suspended at, by, reason, suspended by, suspended for]
 //
-// or an empty array, with the stored number of the kind that is the cause. description is [[tag ...], deadline]. Events are named by their Refs, times are
-// in milliseconds. The rows of the sections after the tasks are described where they are written: see section.
+// or an empty array, with the stored number of the kind that is the cause. description is [[tag ...], deadline]. Events
+// are named by their Refs, times are in milliseconds. The rows of the sections after the tasks are described where they
+// are written: see section.
 type Snapshot struct {
 	Entry uint64 // the state is the one after it
 	Bytes int64  // of all parts so far

@@ -76,8 +76,8 @@ func write(s *projection.Shard) (parts [][]byte) {
 	return append(parts, sn.Parts()...)
 }
 
-// unwind empties the ready, due and finished orders of a shard and says in which order things left; the shard is of no use
-// after it.
+// unwind empties the ready, due and finished orders of a shard and says in which order things left; the shard is of no
+// use after it.
 func unwind(t tb, s *projection.Shard, now events.Millis) (left []string) {
 	t.Helper()
 	for ; now != 0; now = s.NextDue() {

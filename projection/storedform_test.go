@@ -27,7 +27,8 @@ import (
 
 var update = flag.Bool("update", false, "write golden files that are missing; existing ones are never changed")
 
-// sampleShard has a task of every phase, with every field set, and two senders. A golden file pins it: it never changes.
+// sampleShard has a task of every phase, with every field set, and two senders. A golden file pins it: it never
+// changes.
 func sampleShard(t tb) *projection.Shard {
 	j := newJournal(t)
 	full := policy(t, events.Policy{Timeout: time.Minute, MaxAttempts: 7, MaxLost: 3, LostDelay: 1500 * time.Millisecond,
@@ -170,7 +171,8 @@ func TestGolden_ItemsAreStoredAsEver(t *testing.T) {
 	golden(t, "items", j.state)
 }
 
-// golden checks that a shard is stored as the file says, that the file is read as the shard, and what the readable form beside it says.
+// golden checks that a shard is stored as the file says, that the file is read as the shard, and what the readable form
+// beside it says.
 func golden(t *testing.T, name string, s *projection.Shard) {
 	parts := write(s)
 	if len(parts) != 1 {
@@ -496,8 +498,8 @@ func longer(t tb, top []any, section string, values int) []any {
 	return nil
 }
 
-// What stands in a part that another build wrote may be more than this one can fold: whoever reads it must be told, and not
-// go on from an earlier state as if the part were damaged.
+// What stands in a part that another build wrote may be more than this one can fold: whoever reads it must be told, and
+// not go on from an earlier state as if the part were damaged.
 func TestRestorer_RefusesAnotherVersionAndAnUnknownSectionByName(t *testing.T) {
 	t.Parallel()
 	part := write(sampleShard(t))[0]
@@ -533,7 +535,8 @@ func TestRestorer_RefusesAnotherVersionAndAnUnknownSectionByName(t *testing.T) {
 	}
 }
 
-// FuzzRestorer restores any bytes with the right sum: nothing may panic, and what is restored can be stored and restored.
+// FuzzRestorer restores any bytes with the right sum: nothing may panic, and what is restored can be stored and
+// restored.
 func FuzzRestorer(f *testing.F) {
 	for _, parts := range [][][]byte{write(sampleShard(f)), write(projection.NewShard(shard)), write(delayed(f, 3).state)} {
 		f.Add(parts[0], []byte(nil))

@@ -11,8 +11,8 @@ import (
 )
 
 // Encode writes the task by itself: the array [kind, node, task] of what Snapshot describes, with 0 for the numbers
-// of kind and node. What made a run of a schedule, or 0, and the description follow at the end, and not within the task,
-// so that a program which does not know of them reads the rest.
+// of kind and node. What made a run of a schedule, or 0, and the description follow at the end, and not within the
+// task, so that a program which does not know of them reads the rest.
 func (t *Task) Encode(w *wire.Writer) {
 	plain, fields := t, 3
 	if t.Run != 0 {

@@ -7,8 +7,8 @@ import (
 	"taskledger/projection"
 )
 
-// A hold goes when its task is deleted, which is no event of the stream's task: its events alone tell that a key has a hold
-// again.
+// A hold goes when its task is deleted, which is no event of the stream's task: its events alone tell that a key has a
+// hold again.
 func TestLife_OfAStreamHasAHoldAgainWhereADeletedOneIsNotSeen(t *testing.T) {
 	policy, err := events.Policy{}.Complete()
 	if err != nil {

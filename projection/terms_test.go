@@ -7,8 +7,8 @@ import (
 	"taskledger/events"
 )
 
-// The policy and the priority of the last submit that joined, merged or rescheduled a task hold, in every order that they decide: it is
-// started by its new priority and kept as its new policy says.
+// The policy and the priority of the last submit that joined, merged or rescheduled a task hold, in every order that
+// they decide: it is started by its new priority and kept as its new policy says.
 func TestTerms_OfTheLastSubmitHold(t *testing.T) {
 	for name, body := range map[string]func(*events.Terms) events.Body{
 		"joined":      func(terms *events.Terms) events.Body { return &events.Joined{Terms: terms} },

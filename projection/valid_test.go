@@ -181,7 +181,8 @@ func overSince(t *projection.Task) events.Millis {
 	return max(t.EndedAt, t.Wait.Since)
 }
 
-// heldSince returns since when a finished task is held for its requests: the latest may have joined it long after it was over.
+// heldSince returns since when a finished task is held for its requests: the latest may have joined it long after it
+// was over.
 func heldSince(t *projection.Task) events.Millis {
 	since := overSince(t)
 	for _, r := range t.Requests {

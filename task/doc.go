@@ -39,9 +39,9 @@
 // All three can be called concurrently.
 //
 // The context of an attempt ends at its time-out, at the deadline of its run, when the task is cancelled, when the node
-// stops, and when the node loses its session. Run should then return soon. After ten seconds the attempt is recorded as failed, and keeps its
-// slot until Run returns. If the session is lost, or the node stops and the ten seconds are over, another node may
-// make the next attempt before this one has returned.
+// stops, and when the node loses its session. Run should then return soon. After ten seconds the attempt is recorded as
+// failed, and keeps its slot until Run returns. If the session is lost, or the node stops and the ten seconds are over,
+// another node may make the next attempt before this one has returned.
 //
 // An attempt that is recorded as failed, lost or released may have had effects outside. They must be idempotent by
 // the id of the task, or be guarded by Attempt.Token: it grows with every attempt of a task, so that an outside

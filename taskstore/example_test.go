@@ -29,9 +29,9 @@ the rest of a key of ours has to rest`
 
 const wordPrefix = "reduceword "
 
-// The words of a text are counted: three mappers take a line each, and three reducers a word each. A handler that dies leaves its item to
-// the next; one that is late changes nothing. With a client of package taskstore/client in place of the node, the workers may be in as many
-// processes.
+// The words of a text are counted: three mappers take a line each, and three reducers a word each. A handler that dies
+// leaves its item to the next; one that is late changes nothing. With a client of package taskstore/client in place of
+// the node, the workers may be in as many processes.
 func Example_mapReduce() {
 	node := must(embedded.Start(context.Background(), ""))
 	defer node.Close()
@@ -101,7 +101,8 @@ func mapLine(_ context.Context, line *taskstore.Item) (u taskstore.Update, err e
 	return u, nil
 }
 
-// reduceWord sums up the counts of a word and puts the sum in their place. Nobody claims the counts: who holds the word holds them.
+// reduceWord sums up the counts of a word and puts the sum in their place. Nobody claims the counts: who holds the word
+// holds them.
 func reduceWord(s *taskstore.Store) taskstore.Handler {
 	return func(ctx context.Context, word *taskstore.Item) (u taskstore.Update, err error) {
 		sum := 0

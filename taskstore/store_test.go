@@ -153,7 +153,8 @@ func TestStore_AnUpdateIsDoneOnceHoweverManyOthersItsClientMakesMeanwhile(t *tes
 }
 
 // Claims that began before the update count, too, when they succeed after it.
-// Updates that began before it, and succeed after it, take places among the keys that the store remembers after its own.
+// Updates that began before it, and succeed after it, take places among the keys that the store remembers after its
+// own.
 func TestStore_AnUpdateIsDoneOnceThoughEarlierOnesSucceedAfterIt(t *testing.T) {
 	bubble(t, func(b *bench) {
 		arrive, lost := make(chan struct{}), false

@@ -17,7 +17,8 @@ func (r *streamRecord) lastOpen() int64 {
 	return r.moves[len(r.moves)-1].Open
 }
 
-// The stream stops at its first change, or behind others that it has processed, sooner than the lag is told while it runs.
+// The stream stops at its first change, or behind others that it has processed, sooner than the lag is told while it
+// runs.
 func TestLiveSync_AStreamThatStopsTellsThatChangesAreOpenUntilThereAreNone(t *testing.T) {
 	for _, imprecise := range []bool{false, true} {
 		for _, at := range []int{1, 30} {

@@ -821,8 +821,8 @@ func TestLiveSync_ParksAChangeAndLaterOnesOfItsKeyPassOnlyIfTheRuleSaysSo(t *tes
 	})
 }
 
-// Each attempt repeats the whole fetch: what is held already is known, though several changes have its token, and two are
-// equal.
+// Each attempt repeats the whole fetch: what is held already is known, though several changes have its token, and two
+// are equal.
 func TestLiveSync_ImpreciseHoldsAChangeOnceHoweverManyAttemptsRepeatIt(t *testing.T) {
 	for _, pass := range []bool{false, true} {
 		withThreads(t, func(t *testing.T, threads int64) {

@@ -35,8 +35,8 @@ func (f *flaky) Move(ctx context.Context, m workledger.Move) (workledger.Moved, 
 	return workledger.Moved{}, f.err
 }
 
-// However a move with holds fails, the token passes no change that is neither processed nor held, it never goes back, and
-// nothing counts twice.
+// However a move with holds fails, the token passes no change that is neither processed nor held, it never goes back,
+// and nothing counts twice.
 func TestLiveSync_AMoveWithHoldsThatFailsLosesNothing(t *testing.T) {
 	for name, c := range map[string]struct {
 		err      error
@@ -221,7 +221,8 @@ func TestLiveSync_APositionWithAnErrorFailsTheAttempt(t *testing.T) {
 	})
 }
 
-// The source tells its position by its clock behind its changes, and one comes between the simulation and the full stream.
+// The source tells its position by its clock behind its changes, and one comes between the simulation and the full
+// stream.
 func TestLiveSync_AfterASimulationThatEndsWithAPositionTheFullStreamEndsWithItsLastChange(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		r, calls := newStreamRecord(), 0

@@ -17,8 +17,8 @@ import (
 	"taskledger/work/workledger"
 )
 
-// streamRecord is the record of a stream in memory, beside that of its work. Tokens are numbers, and it complains of one
-// that goes back and of what no engine would take.
+// streamRecord is the record of a stream in memory, beside that of its work. Tokens are numbers, and it complains of
+// one that goes back and of what no engine would take.
 type streamRecord struct {
 	*record
 	token     string

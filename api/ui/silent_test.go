@@ -362,7 +362,8 @@ func TestPages_ComeWithinFiveSecondsWhereLargeAnswersTakeAllPlaces(t *testing.T)
 	}
 }
 
-// A node hangs: its process is stopped, or its machine is gone, and its session still holds. Others tell what they have.
+// A node hangs: its process is stopped, or its machine is gone, and its session still holds. Others tell what they
+// have.
 func TestPages_OfAClusterWithANodeThatHangsNameWhatIsMissing(t *testing.T) {
 	t.Parallel()
 	const shards, within = 8, 2 * time.Second

@@ -132,7 +132,8 @@ func TestAPI_WithACertificateIsAskedByTLS(t *testing.T) {
 	}
 }
 
-// A node presents a certificate that was replaced while it runs to new connections. While the new one cannot be read, it presents the old one.
+// A node presents a certificate that was replaced while it runs to new connections. While the new one cannot be read,
+// it presents the old one.
 func TestAPI_AChangedCertificateIsTaken(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -47,7 +47,8 @@ func (k *keyed) moved(at int, url string) {
 	k.urls[at] = url
 }
 
-// submit repeats a submit under a key, at one node after the other, until its outcome is there. It returns the id of the task.
+// submit repeats a submit under a key, at one node after the other, until its outcome is there. It returns the id of
+// the task.
 func (k *keyed) submit(ctx context.Context, key string) (id string, err error) {
 	for ; ctx.Err() == nil; time.Sleep(50 * time.Millisecond) {
 		k.mu.Lock()

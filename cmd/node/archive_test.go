@@ -61,8 +61,8 @@ func callerOver(t *testing.T, link *connect.Link) (c *engine.Client, stop func()
 	return c, stop
 }
 
-// load runs tasks of bulky parameters, of ids that begin alike, until n have ended or ctx has. It returns the ids of those
-// whose submit was acknowledged.
+// load runs tasks of bulky parameters, of ids that begin alike, until n have ended or ctx has. It returns the ids of
+// those whose submit was acknowledged.
 func load(ctx context.Context, c *engine.Client, prefix string, n int) (acknowledged []events.TaskID, failed error) {
 	var mu sync.Mutex
 	var next atomic.Int64
@@ -480,8 +480,8 @@ func TestVerify_WhileTheArchiveIsAwayIsUnavailable(t *testing.T) {
 	must(t, dir, append([]string{"verify"}, access...)...)
 }
 
-// Somebody who may write everything, in etcd and in NATS, makes another history whose chain is as it has to be, as if no
-// snapshot had been taken. Only who kept a signed checkpoint can tell.
+// Somebody who may write everything, in etcd and in NATS, makes another history whose chain is as it has to be, as if
+// no snapshot had been taken. Only who kept a signed checkpoint can tell.
 func TestVerify_AForgedArchiveDiffersFromASignedCheckpoint(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

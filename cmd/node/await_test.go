@@ -103,7 +103,8 @@ func TestClient_LogsOfABusThatIsAwayWhatTheLevelAsksFor(t *testing.T) {
 	}
 }
 
-// Whoever asks a cluster without nodes is told once, soon, and how to go on; a node without slots is enough to take tasks.
+// Whoever asks a cluster without nodes is told once, soon, and how to go on; a node without slots is enough to take
+// tasks.
 func TestClient_IsToldThatNoNodeIsAliveUnlessItAwaitsOne(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -62,8 +62,8 @@ func TestCommands_ChangeAndTell(t *testing.T) {
 	})
 }
 
-// commandsOfANode runs the tests, one after the other in any order, beside a node that serves in the directory which they
-// are given: with its store in etcd, and again with its store in files, where commands ask by the API.
+// commandsOfANode runs the tests, one after the other in any order, beside a node that serves in the directory which
+// they are given: with its store in etcd, and again with its store in files, where commands ask by the API.
 func commandsOfANode(t *testing.T, tests map[string]func(*testing.T, string)) {
 	t.Helper()
 	beside(t, tests)

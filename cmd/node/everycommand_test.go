@@ -269,7 +269,8 @@ func words(line string) []string {
 	return all
 }
 
-// rightElsewhere names the tests that have the right input of a command, where it takes long or needs an earlier answer.
+// rightElsewhere names the tests that have the right input of a command, where it takes long or needs an earlier
+// answer.
 var rightElsewhere = map[string]string{
 	"backup":       "TestCopy_OneWayAndBackExportsTheSameAndGoesOn",
 	"bench":        "TestBench_PrintsEveryFigure",

@@ -18,8 +18,8 @@ import (
 	"taskledger/internal/testkit"
 )
 
-// flood keeps so many connections to an address until ctx ends, and counts how many it has made. Every other one has sent
-// the half of a request.
+// flood keeps so many connections to an address until ctx ends, and counts how many it has made. Every other one has
+// sent the half of a request.
 func flood(ctx context.Context, network, address string, many int, made *atomic.Int64) {
 	var all sync.WaitGroup
 	for i := range many {

@@ -19,7 +19,8 @@ import (
 // followedWithin bounds, where a test may bound a time, how long after the last change a target is equal.
 const followedWithin = 10 * time.Second
 
-// glance describes what is below a directory that others change: contents, modes and times, and of links where they lead.
+// glance describes what is below a directory that others change: contents, modes and times, and of links where they
+// lead.
 func glance(root string) map[string]string {
 	all := map[string]string{}
 	_ = filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {

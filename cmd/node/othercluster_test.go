@@ -7,7 +7,8 @@ import (
 	"testing"
 )
 
-// A node whose etcd has lost its data begins no other cluster by itself, and one that knows its cluster goes into no other.
+// A node whose etcd has lost its data begins no other cluster by itself, and one that knows its cluster goes into no
+// other.
 func TestServe_GoesIntoNoOtherClusterThanBefore(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

@@ -96,8 +96,8 @@ func TestReadme_QuickStartWorks(t *testing.T) {
 	}
 }
 
-// The commands that make a module of one's own beside a checkout, as they stand there. The program is compiled and not run:
-// examples/hello does that.
+// The commands that make a module of one's own beside a checkout, as they stand there. The program is compiled and not
+// run: examples/hello does that.
 func TestReadme_AModuleBesideACheckoutBuilds(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

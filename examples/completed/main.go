@@ -1,5 +1,5 @@
-// Command completed prints every outcome that the cluster publishes. Its arguments are the URL of NATS and, if that asks
-// for one, the file that holds the seed of an nkey.
+// Command completed prints every outcome that the cluster publishes. Its arguments are the URL of NATS and, if that
+// asks for one, the file that holds the seed of an nkey.
 package main
 
 import (

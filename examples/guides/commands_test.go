@@ -33,7 +33,8 @@ func typedBlock(t *testing.T, document, text string) []string {
 	return nil
 }
 
-// gated is a reindex whose first row fails, and whose later ones wait for a gate. It tells of the first ones that are done.
+// gated is a reindex whose first row fails, and whose later ones wait for a gate. It tells of the first ones that are
+// done.
 func gated(gate <-chan struct{}, begun chan<- struct{}) *work.Work[Index, Row] {
 	const open = 25 // rows that do not wait
 	return work.Define("reindex", nil, work.Partition[Index, Row]{

@@ -1,9 +1,11 @@
-// Command mapreduce counts the words of a directory's files by a MapReduce over a task store: go run ./examples/mapreduce DIR.
+// Command mapreduce counts the words of a directory's files by a MapReduce over a task store: go run
+// ./examples/mapreduce DIR.
 //
-// It starts a node of its own, unless -url names a store, and workers, which are processes. Pieces of files are tasks of the group map. A
-// worker claims one, counts its words, and in one update deletes it and adds its counts, spread over partitions. Once no piece is left, each
-// partition is a task of the group reduce: whoever claims it sums up the counts. A worker that dies leaves tasks that others claim when
-// their time is over; one that is late finds its task gone, and what it has counted counts for nothing. So each word counts once.
+// It starts a node of its own, unless -url names a store, and workers, which are processes. Pieces of files are tasks
+// of the group map. A worker claims one, counts its words, and in one update deletes it and adds its counts, spread
+// over partitions. Once no piece is left, each partition is a task of the group reduce: whoever claims it sums up the
+// counts. A worker that dies leaves tasks that others claim when their time is over; one that is late finds its task
+// gone, and what it has counted counts for nothing. So each word counts once.
 package main
 
 import (
@@ -90,7 +92,8 @@ func (o *options) run(ctx context.Context, out io.Writer) (err error) {
 	return show(out, counts, o.top)
 }
 
-// startWorkers starts workers, which end with ctx. One that fails ends all. One that is killed does not, unless it is the last one.
+// startWorkers starts workers, which end with ctx. One that fails ends all. One that is killed does not, unless it is
+// the last one.
 func (o *options) startWorkers(ctx context.Context, fail func(error)) (ended func(), err error) {
 	program, err := os.Executable()
 	if err != nil {
@@ -127,8 +130,8 @@ const (
 	lookAgain    = 200 * time.Millisecond
 )
 
-// mapReduce puts the pieces of the files and then the partitions into the store, and returns what the workers make of them. It leaves nothing
-// in the store.
+// mapReduce puts the pieces of the files and then the partitions into the store, and returns what the workers make of
+// them. It leaves nothing in the store.
 func mapReduce(ctx context.Context, s *store, dir string) (map[string]int, error) {
 	if err := s.unused(ctx); err != nil {
 		return nil, err

@@ -223,7 +223,8 @@ func (s *scene) killHolder() claimed {
 	return claimed{}
 }
 
-// wantHandedOn asserts by the ledger that the piece of a killed worker was next claimed by another one, once its claim had ended.
+// wantHandedOn asserts by the ledger that the piece of a killed worker was next claimed by another one, once its claim
+// had ended.
 func (s *scene) wantHandedOn(held claimed) {
 	s.t.Helper()
 	type event struct {
@@ -254,8 +255,8 @@ func (s *scene) wantHandedOn(held claimed) {
 	}
 }
 
-// The words of $(go env GOROOT)/src/net, or of MAPREDUCE_DIR, are those of a direct count, though a worker dies while it holds a piece, and then
-// the owner of the store while another one holds one.
+// The words of $(go env GOROOT)/src/net, or of MAPREDUCE_DIR, are those of a direct count, though a worker dies while
+// it holds a piece, and then the owner of the store while another one holds one.
 func TestMapReduce_CountsEachWordOnceThoughAWorkerAndTheOwnerAreKilled(t *testing.T) {
 	t.Parallel()
 	root, err := exec.CommandContext(t.Context(), "go", "env", "GOROOT").Output()

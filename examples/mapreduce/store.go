@@ -15,7 +15,8 @@ import (
 	"time"
 )
 
-// store asks a task store over HTTP, as anybody would who has its document. What was not answered is asked again, under the same key.
+// store asks a task store over HTTP, as anybody would who has its document. What was not answered is asked again, under
+// the same key.
 type store struct {
 	url, token string
 	client     int64 // who asks: a random number
@@ -88,7 +89,8 @@ func (s *store) claim(ctx context.Context, group string, wait time.Duration) (*t
 	return &claimed.Tasks[0], nil
 }
 
-// list returns the tasks of a group, those that are claimed among them, as of now: an owner that was replaced cannot answer.
+// list returns the tasks of a group, those that are claimed among them, as of now: an owner that was replaced cannot
+// answer.
 func (s *store) list(ctx context.Context, group string, limit int) (all []task, err error) {
 	err = s.ask(ctx, http.MethodGet, fmt.Sprintf("/group/%s?owned=yes&linear=1&limit=%d", url.PathEscape(group), limit), nil, &all)
 	return all, err

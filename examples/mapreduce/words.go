@@ -15,8 +15,9 @@ import (
 const (
 	// pieceBytes is the size of what one map task counts, up to the end of its last word.
 	pieceBytes = 64 << 10
-	// partitions are the groups over which words are spread. What a piece has of each is one task, and an update takes 1,000 of them. The sums of a
-	// partition are one task in the end, of 256 KiB at most: a directory with more different words needs more partitions.
+	// partitions are the groups over which words are spread. What a piece has of each is one task, and an update takes
+	// 1,000 of them. The sums of a partition are one task in the end, of 256 KiB at most: a directory with more
+	// different words needs more partitions.
 	partitions = 128
 	// longest bounds the characters of a word that count.
 	longest = 64

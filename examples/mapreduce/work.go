@@ -81,8 +81,8 @@ func mapPiece(ctx context.Context, s *store, dir string, t *task) error {
 	return err
 }
 
-// reduce sums up a partition. The claim of its task is the lock of its counts. Each update deletes the counts that were summed up and adds their
-// sum: to the others, and the claim goes on, or in the end as the result.
+// reduce sums up a partition. The claim of its task is the lock of its counts. Each update deletes the counts that were
+// summed up and adds their sum: to the others, and the claim goes on, or in the end as the result.
 func reduce(ctx context.Context, s *store, _ string, t *task) error {
 	partition, err := strconv.Atoi(*t.Data)
 	if err != nil {

@@ -18,8 +18,8 @@ import (
 
 const guide = "../../docs/own-servers.md"
 
-// typed returns the commands of the guide: those that build and start the programs, and the URL that is asked. What stands
-// for addresses and folders of the guide are those of a test.
+// typed returns the commands of the guide: those that build and start the programs, and the URL that is asked. What
+// stands for addresses and folders of the guide are those of a test.
 func typed(t *testing.T, stand ...string) (build, worker, api, url string) {
 	t.Helper()
 	text, err := os.ReadFile(guide)

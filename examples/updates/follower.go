@@ -22,7 +22,8 @@ import (
 
 const streamName = "FILES"
 
-// parts is the directory, below the one that is followed, of files that are not whole yet. No event may have a path in it.
+// parts is the directory, below the one that is followed, of files that are not whole yet. No event may have a path in
+// it.
 const parts = ".updates"
 
 // event says what became of a file.
@@ -117,8 +118,8 @@ func (f *follower) apply(_ context.Context, c work.Change[event]) error {
 	return f.put(c.Value.Path, c.Value.Data)
 }
 
-// put writes a file, in place of one or of an empty directory. It makes the directories anew that the removal of another
-// file takes away meanwhile.
+// put writes a file, in place of one or of an empty directory. It makes the directories anew that the removal of
+// another file takes away meanwhile.
 func (f *follower) put(name string, data []byte) (err error) {
 	part := path.Join(parts, fmt.Sprintf("%x", sha256.Sum256([]byte(name))))
 	if err := f.root.MkdirAll(parts, 0o755); err != nil {

@@ -4,9 +4,9 @@
 // It runs a node of its own, whose NATS takes the events. A message on a subject files.> holds a JSON array of events,
 // none or many: [{"op":"put","path":"a/b","data":"aGVsbG8="}, {"op":"remove","path":"c"}]. The events of a path are
 // applied in the order of their messages, those of several paths side by side. What cannot be understood is parked as a
-// suspended task, and what cannot be applied now is tried again later. A process that is killed goes on where it was when
-// it is started with the same -data: an event may then be applied again, and none is left out.
-// Directories are made for files, and removed with the last one. DIR/.updates takes files until they are whole.
+// suspended task, and what cannot be applied now is tried again later. A process that is killed goes on where it was
+// when it is started with the same -data: an event may then be applied again, and none is left out. Directories are
+// made for files, and removed with the last one. DIR/.updates takes files until they are whole.
 package main
 
 import (

@@ -196,8 +196,8 @@ func TestArchive_ACrashAtAnyChangeLosesNothingThatWasAnswered(t *testing.T) {
 	}
 }
 
-// What an archive has told, after the process was killed, entries are trimmed for: a loss of power must not take it, nor
-// what comes behind it.
+// What an archive has told, after the process was killed, entries are trimmed for: a loss of power must not take it,
+// nor what comes behind it.
 func TestArchive_ACrashOfTheMachineAfterOneOfTheProcessLosesNothingThatWasFound(t *testing.T) {
 	all := entries(t)
 	for _, seed := range seeds() {

@@ -311,8 +311,8 @@ func TestFrozen_WritesFailAndReadsDoNot(t *testing.T) {
 	}
 }
 
-// thinned makes a journal of which a snapshot in slot 1 needs the last entries of shard 0 alone, and one in slot 0 a few
-// more, so that segments have gone. It returns the open journal.
+// thinned makes a journal of which a snapshot in slot 1 needs the last entries of shard 0 alone, and one in slot 0 a
+// few more, so that segments have gone. It returns the open journal.
 func thinned(t *testing.T, d *faultdisk.Disk) *filejournal.Journal {
 	t.Helper()
 	o := small(filejournal.Options{})

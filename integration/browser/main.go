@@ -1,13 +1,14 @@
-// Command browser opens the dashboard in Debian's Chromium, as people do: with nodes that run, and data that is empty, usual
-// and hostile. It fails on pages that do not load, on errors of scripts, on requests to anywhere else, on what axe-core finds,
-// on what the keyboard does not reach, and on what is cut off or lies over something else. The browser is driven by a
-// module of its own, driver/go.mod, of which the project links nothing. Run it from the root of the project, as root:
+// Command browser opens the dashboard in Debian's Chromium, as people do: with nodes that run, and data that is empty,
+// usual and hostile. It fails on pages that do not load, on errors of scripts, on requests to anywhere else, on what
+// axe-core finds, on what the keyboard does not reach, and on what is cut off or lies over something else. The browser
+// is driven by a module of its own, driver/go.mod, of which the project links nothing. Run it from the root of the
+// project, as root:
 //
 //	go run ./integration/browser               every check
 //	go run ./integration/browser sheets DIR    pictures of every page, to be looked at
 //
-// With -only TEXT,... it does so for the checks, or the pages, alone whose name has one of the texts. It needs npm, by which it fetches
-// axe-core.
+// With -only TEXT,... it does so for the checks, or the pages, alone whose name has one of the texts. It needs npm, by
+// which it fetches axe-core.
 package main
 
 import (

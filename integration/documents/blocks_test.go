@@ -143,7 +143,8 @@ func checkBlocks(t *testing.T, document, text string) {
 	}
 }
 
-// runs returns an error if a block is not run as the table says. commands is the number of blocks of commands before it.
+// runs returns an error if a block is not run as the table says. commands is the number of blocks of commands before
+// it.
 func runs(t *testing.T, document, by, language string, block []string, commands int) error {
 	t.Helper()
 	how, name, _ := strings.Cut(by, " ")

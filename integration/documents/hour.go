@@ -9,8 +9,8 @@ import (
 	"time"
 )
 
-// What a user meets first. A prebuilt binary gives its first result within 5 s on a quiet machine, the 2 s that its task
-// sleeps among them; a busy one may take ten times as long.
+// What a user meets first. A prebuilt binary gives its first result within 5 s on a quiet machine, the 2 s that its
+// task sleeps among them; a busy one may take ten times as long.
 const (
 	firstResult = 5 * time.Second
 	busy        = 10

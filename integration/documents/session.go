@@ -106,7 +106,8 @@ func unavailable(err error) bool {
 	return is && failed.ExitCode() == 4
 }
 
-// types runs a line of a guide. If the line makes a token, later lines find it in TOKEN, and as a header in the file AUTH.
+// types runs a line of a guide. If the line makes a token, later lines find it in TOKEN, and as a header in the file
+// AUTH.
 func (s *session) types(line string) error {
 	if line == stopNodes {
 		return s.stop()

@@ -23,9 +23,9 @@ type Tables struct {
 	Routes []*api.Route
 }
 
-// asked returns, by part, what the tables lack of a front; "" stands for nothing. The tables of commands, of the command
-// line and of exit codes are internal to the engine and to the program: tests there ask them for those that a front names,
-// and for the largest forms and sizes of its commands.
+// asked returns, by part, what the tables lack of a front; "" stands for nothing. The tables of commands, of the
+// command line and of exit codes are internal to the engine and to the program: tests there ask them for those that a
+// front names, and for the largest forms and sizes of its commands.
 var asked = map[Part]func(t *Tables, f *Front) string{
 	Kinds: func(t *Tables, f *Front) string {
 		for _, of := range f.Records {

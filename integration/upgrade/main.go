@@ -1,5 +1,5 @@
-// Command upgrade is a node of a cluster whose servers run elsewhere. Its test builds it from sources of different releases, which
-// work side by side then.
+// Command upgrade is a node of a cluster whose servers run elsewhere. Its test builds it from sources of different
+// releases, which work side by side then.
 package main
 
 import (

@@ -163,7 +163,8 @@ func (l *load) one(id events.TaskID) error {
 	return nil
 }
 
-// later asks for an event of the kind that the old release lacks. It is recorded, or refused by the name of an old node.
+// later asks for an event of the kind that the old release lacks. It is recorded, or refused by the name of an old
+// node.
 func (l *load) later(id events.TaskID) {
 	err := l.ask(l, id)
 	refusal, refused := errors.AsType[*task.StateError](err)
@@ -190,8 +191,8 @@ func (l *load) goesOn(what string) {
 }
 
 // replaced replaces three nodes of an old release, one after the other and under load, by those of a new one, and tries
-// the old one again at last. Nothing is refused but what the old nodes cannot read, until the last is replaced; nothing is
-// lost; and the old release does not start any more.
+// the old one again at last. Nothing is refused but what the old nodes cannot read, until the last is replaced; nothing
+// is lost; and the old release does not start any more.
 func replaced(t *testing.T, before, after string, ask func(*load, events.TaskID) error) {
 	t.Helper()
 	c := testcluster.New(t, testcluster.Options{})

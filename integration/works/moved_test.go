@@ -12,7 +12,8 @@ import (
 )
 
 // The times are those of the journal: a worker of the killed node has ended a bucket every few milliseconds, so its
-// last one tells when the node died. In a proof the bound is the promised one, else other tests may run beside this one.
+// last one tells when the node died. In a proof the bound is the promised one, else other tests may run beside this
+// one.
 func TestWork_BucketsOfAKilledNodeMoveWithinTheEndOfItsSessionAndASecond(t *testing.T) {
 	t.Parallel()
 	const ttl = 3 * time.Second

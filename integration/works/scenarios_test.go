@@ -10,8 +10,9 @@ import (
 	"testing"
 )
 
-// scenarios names the tests that show each scenario of midPoint's tests of buckets, workers, streams, progress and thresholds:
-// the directory in the module, and the test. Those that this engine has no part for have none, and say why in lacks.
+// scenarios names the tests that show each scenario of midPoint's tests of buckets, workers, streams, progress and
+// thresholds: the directory in the module, and the test. Those that this engine has no part for have none, and say why
+// in lacks.
 var scenarios = []struct {
 	name  string
 	tests []string // "directory.Test"

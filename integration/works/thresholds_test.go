@@ -18,8 +18,8 @@ import (
 	"taskledger/work/segmentation"
 )
 
-// creating returns an item of a work of 60 creations: what creates asks for a permit first, and applies nothing where the
-// mode is to simulate.
+// creating returns an item of a work of 60 creations: what creates asks for a permit first, and applies nothing where
+// the mode is to simulate.
 func creating(to *tally) func(ctx context.Context, n int64) error {
 	return func(ctx context.Context, n int64) error {
 		if err := work.Permit(ctx, "changes"); err != nil {

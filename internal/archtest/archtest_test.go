@@ -12,8 +12,8 @@ import (
 
 const root = "../.."
 
-// policy is the import graph: cmd/node -> embedded -> cluster -> engine -> projection -> events, with behaviors above the
-// engine, and etcdstore and natsbus beside it: all three know the ports in store, and these not the engine. What is
+// policy is the import graph: cmd/node -> embedded -> cluster -> engine -> projection -> events, with behaviors above
+// the engine, and etcdstore and natsbus beside it: all three know the ports in store, and these not the engine. What is
 // not allowed here is a decision to take, not a line to add. What nobody imports is not allowed either.
 const policy = `
 # package            | may import                                        | why
@@ -240,8 +240,8 @@ func TestProject_DecisionsAndFoldsArePure(t *testing.T) {
 		"engine/internal/shard/clock.go", "tasklog/kept.go", "tasklog/queue.go", "tasklog/splitter.go", "tasklog/tasklog.go", "work/feed/inorder/*.go", "work/internal/order/*.go", "work/internal/prefix/*.go", "work/progress/*.go", "work/segmentation/*.go"))
 }
 
-// A handler beside the table of routes would have no role, no limits and no row in the matrix. Metrics for the users of the machine have a
-// listener of their own, which is off by default. An example is an API of a user.
+// A handler beside the table of routes would have no role, no limits and no row in the matrix. Metrics for the users of
+// the machine have a listener of their own, which is off by default. An example is an API of a user.
 func TestProject_RequestsAreAnsweredByTheTableOfRoutes(t *testing.T) {
 	report(t, load(t).Handlers("api", "cmd/node/internal/monitor", "meter/prommeter", "examples/service/api"))
 }

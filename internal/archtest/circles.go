@@ -7,8 +7,8 @@ import (
 	"strings"
 )
 
-// Circles returns every package that has a circle of more files than its limit: files each of which uses, directly or through
-// the others, what every other one declares.
+// Circles returns every package that has a circle of more files than its limit: files each of which uses, directly or
+// through the others, what every other one declares.
 func (t *Types) Circles(most Limits) []string {
 	sizes, names := map[string]int{}, map[string]string{}
 	for _, p := range t.packages {

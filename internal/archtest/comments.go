@@ -16,9 +16,9 @@ var riddle = regexp.MustCompile(`(?:^|[.!?] )((?:[^\s.!?]\S* ){1,4}(?:is|are) (?
 // slack is the number of comments that may go before Comments asks for a lower limit.
 const slack = 20
 
-// Comments counts the comments with a sentence of the form "X is what|who|how|that|those|whether|of ...", including those
-// of tests. Adjacent lines count as one comment. Above the limit, it returns the comments of the three files with most of
-// them. More than 20 below the limit, it asks for a lower one, so that the limit can only fall.
+// Comments counts the comments with a sentence of the form "X is what|who|how|that|those|whether|of ...", including
+// those of tests. Adjacent lines count as one comment. Above the limit, it returns the comments of the three files with
+// most of them. More than 20 below the limit, it asks for a lower one, so that the limit can only fall.
 func (s *Source) Comments(limit int) []string {
 	count, byFile := 0, map[string][]string{}
 	for _, f := range s.files {

@@ -18,8 +18,9 @@ var (
 	noAnchor = regexp.MustCompile(`[^\w\- ]`)
 )
 
-// Documents returns every link of a Markdown file that leads to no file or heading of the tree, and every Go file that one
-// names, by path or by its last element, which the tree does not have. Below a paragraph that begins with a folder in bold, as in
+// Documents returns every link of a Markdown file that leads to no file or heading of the tree, and every Go file that
+// one names, by path or by its last element, which the tree does not have. Below a paragraph that begins with a folder
+// in bold, as in
 // **engine/**, up to the next one or a heading, files are those of that folder. CHANGELOG.md tells of the past and may name what
 // is gone.
 func Documents(fsys fs.FS) ([]string, error) {
@@ -94,8 +95,8 @@ func leads(names map[string]bool, documents map[string]string, from, to string) 
 // mostColumns bounds the lines of a document: longer ones cannot be compared, or read in a terminal.
 const mostColumns = 140
 
-// LongDocuments returns the lines of Markdown files that are longer than mostColumns, but for code, and the files that have
-// more lines than a limit for them.
+// LongDocuments returns the lines of Markdown files that are longer than mostColumns, but for code, and the files that
+// have more lines than a limit for them.
 func LongDocuments(fsys fs.FS, limits map[string]int) ([]string, error) {
 	_, documents, err := documentTree(fsys)
 	if err != nil {

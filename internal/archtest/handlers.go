@@ -11,8 +11,8 @@ import (
 var serving = []string{"FileServer", "FileServerFS", "Handle", "HandleFunc", "HandlerFunc", "ListenAndServe", "ListenAndServeTLS", "NewServeMux", "Serve", "ServeMux",
 	"ServeTLS", "Server"}
 
-// Handlers returns where HTTP requests are answered in other packages than the given ones, tests aside. A given one that answers none is a
-// violation, too.
+// Handlers returns where HTTP requests are answered in other packages than the given ones, tests aside. A given one
+// that answers none is a violation, too.
 func (s *Source) Handlers(packages ...string) (found []string) {
 	used := map[string]bool{}
 	for _, f := range s.files {

@@ -83,8 +83,8 @@ func (s *Source) Imports(p *Policy) []string {
 	return slices.Compact(found)
 }
 
-// Unused returns every permission of the policy that no import needs, and every row of no package. What test files may import
-// anyway needs no permission.
+// Unused returns every permission of the policy that no import needs, and every row of no package. What test files may
+// import anyway needs no permission.
 func (s *Source) Unused(p *Policy) []string {
 	var found []string
 	for i := range p.rows {
@@ -103,7 +103,8 @@ func (s *Source) Unused(p *Policy) []string {
 	return found
 }
 
-// needs reports whether a file that the row is of imports something that this permission allows, and nothing but the row does.
+// needs reports whether a file that the row is of imports something that this permission allows, and nothing but the
+// row does.
 func (s *Source) needs(p *Policy, r *row, may string) bool {
 	for i := range s.files {
 		f := &s.files[i]

@@ -6,8 +6,8 @@ import (
 	"slices"
 )
 
-// Interfaces returns every interface outside tests that declares more than most methods itself. Embedded interfaces do not
-// count: an adapter may satisfy several ports, and a union of them is no wider for those who use one.
+// Interfaces returns every interface outside tests that declares more than most methods itself. Embedded interfaces do
+// not count: an adapter may satisfy several ports, and a union of them is no wider for those who use one.
 func (s *Source) Interfaces(most int) []string {
 	var found []string
 	for _, f := range s.files {

@@ -5,8 +5,8 @@ import (
 	"slices"
 )
 
-// Limits holds a number by package. "..." stands for all packages without a number of their own; where it is missing, these
-// have no limit.
+// Limits holds a number by package. "..." stands for all packages without a number of their own; where it is missing,
+// these have no limit.
 type Limits map[string]int
 
 // broken returns the words of tell for each package above its limit, and a violation for every number of its own that a

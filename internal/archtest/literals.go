@@ -8,9 +8,9 @@ import (
 )
 
 // Literals counts the literals of structs, outside of tests, that give more than most fields and put two of them on one
-// line. A row of a table, which names neither its type nor its fields, does not count. Above the limit, it returns those of
-// the three packages with most of them. More than 20 below the limit, it asks for a lower one, so that the limit can only
-// fall. In and below the folders given, it returns each of them.
+// line. A row of a table, which names neither its type nor its fields, does not count. Above the limit, it returns
+// those of the three packages with most of them. More than 20 below the limit, it asks for a lower one, so that the
+// limit can only fall. In and below the folders given, it returns each of them.
 func (t *Types) Literals(most, limit int, none ...string) []string {
 	var found []string
 	count, byPackage := 0, map[string][]string{}
@@ -35,7 +35,8 @@ func (t *Types) Literals(most, limit int, none ...string) []string {
 	return found
 }
 
-// crowded returns the literals of a package that give more than most fields of a struct and put two of them on one line.
+// crowded returns the literals of a package that give more than most fields of a struct and put two of them on one
+// line.
 func (t *Types) crowded(p *checked, most int) (places []string) {
 	for _, f := range p.files {
 		ast.Inspect(f, func(n ast.Node) bool {

@@ -10,8 +10,9 @@ import (
 
 var mention = regexp.MustCompile(`\b([a-z]\w*)\.([A-Z]\w*)`)
 
-// Mentions returns every comment that names something as exported by a package of the module, as in store.Journal, which that
-// package does not export: comments stay behind when declarations move. Packages below internal folders are left out.
+// Mentions returns every comment that names something as exported by a package of the module, as in store.Journal,
+// which that package does not export: comments stay behind when declarations move. Packages below internal folders are
+// left out.
 func (s *Source) Mentions() []string {
 	exported := s.exportedByName()
 	var found []string

@@ -15,8 +15,8 @@ import (
 var machinePath = regexp.MustCompile(
 	`(?:^|[^\w./}-])(/wor[k]/|/roo[t]/|/hom[e]/[a-z]|/User[s]/[A-Za-z]|/tm[p]/bash)|(\.\./share[d]/)`)
 
-// MachinePaths returns every line of a text file that holds a path of somebody's machine. It reads everything but binary
-// files, other hidden folders than .ci and .github, and what the node and make proof write beside themselves.
+// MachinePaths returns every line of a text file that holds a path of somebody's machine. It reads everything but
+// binary files, other hidden folders than .ci and .github, and what the node and make proof write beside themselves.
 func MachinePaths(fsys fs.FS) ([]string, error) {
 	var found []string
 	err := fs.WalkDir(fsys, ".", func(name string, d fs.DirEntry, err error) error {

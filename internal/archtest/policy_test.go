@@ -41,8 +41,8 @@ var circles = archtest.Limits{
 // clauseComments bounds the comments of the module, tests included, that read "X is what ...". It may only fall.
 const clauseComments = 35
 
-// crowdedLiterals bounds the literals of structs outside of tests and below engine that give more than manyFields and put
-// two of them on one line. It may only fall.
+// crowdedLiterals bounds the literals of structs outside of tests and below engine that give more than manyFields and
+// put two of them on one line. It may only fall.
 const (
 	crowdedLiterals = 258
 	manyFields      = 3

@@ -22,8 +22,8 @@ var impure = map[string][]string{
 }
 
 // Pure returns what is not pure in the files that match one of the patterns of path.Match, tests aside: goroutines,
-// channels, clocks, prints, and imports that could do I/O, block or draw random numbers. A pattern that no file matches is a
-// violation, too.
+// channels, clocks, prints, and imports that could do I/O, block or draw random numbers. A pattern that no file matches
+// is a violation, too.
 func (s *Source) Pure(patterns ...string) []string {
 	var found []string
 	used := map[string]bool{}

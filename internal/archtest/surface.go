@@ -6,9 +6,9 @@ import (
 	"slices"
 )
 
-// Surface returns every exported function, method, field, variable and constant of some packages whose type names a type
-// that the folder below declares, or a folder under it. A name in may is excused, and is a violation where it needs no
-// excuse.
+// Surface returns every exported function, method, field, variable and constant of some packages whose type names a
+// type that the folder below declares, or a folder under it. A name in may is excused, and is a violation where it
+// needs no excuse.
 func (t *Types) Surface(below string, packages []string, may ...string) []string {
 	var found []string
 	needed := map[string]bool{}

@@ -35,8 +35,8 @@ func (t *Types) Unions(may ...string) []string {
 	return found
 }
 
-// fields calls each with every field of a package that is, or holds, an interface which the module declares, and with the
-// folder and name of the type around it.
+// fields calls each with every field of a package that is, or holds, an interface which the module declares, and with
+// the folder and name of the type around it.
 func (t *Types) fields(p *checked, each func(owner string, field *ast.Field, of *types.Interface, name string)) {
 	for _, f := range p.files {
 		for _, d := range f.Decls {
@@ -58,8 +58,9 @@ func (t *Types) fields(p *checked, each func(owner string, field *ast.Field, of 
 	}
 }
 
-// held calls each with every interface of the module that values of a type are, hold, take, return or are instances with, and
-// with every one that is made of others where the type is written. What is in the fields of a struct is that struct's.
+// held calls each with every interface of the module that values of a type are, hold, take, return or are instances
+// with, and with every one that is made of others where the type is written. What is in the fields of a struct is that
+// struct's.
 func (t *Types) held(typ types.Type, seen map[types.Type]bool, each func(of *types.Interface, name string)) {
 	typ = types.Unalias(typ)
 	if typ == nil || seen[typ] {

@@ -292,8 +292,8 @@ func TestDecode_BombsCostLittle(t *testing.T) {
 	testkit.CheckBombs(t, message.Encode(full), func(b []byte) error { return message.Decode(b, limit, new(sample)) })
 }
 
-// FuzzDecode decodes any bytes: errors wrap ErrMalformed, memory stays within 64 times the input, and what is accepted is
-// what Encode makes of it.
+// FuzzDecode decodes any bytes: errors wrap ErrMalformed, memory stays within 64 times the input, and what is accepted
+// is what Encode makes of it.
 func FuzzDecode(f *testing.F) {
 	f.Add(message.Encode(full))
 	f.Add(message.Encode(sample{}))

@@ -47,8 +47,8 @@ var Damages = []Damage{
 	}, ledger.DamageTransition, 3},
 }
 
-// Forged returns an entry with another predecessor, and with its results replaced unless result is "". Its hash fits, as somebody
-// makes it who may write everything.
+// Forged returns an entry with another predecessor, and with its results replaced unless result is "". Its hash fits,
+// as somebody makes it who may write everything.
 func Forged(t testing.TB, data []byte, prev events.Hash, result string) []byte {
 	t.Helper()
 	e := Decoded(t, data)

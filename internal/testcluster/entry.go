@@ -16,7 +16,8 @@ func Decoded(t testing.TB, data []byte) *events.Entry {
 	return e
 }
 
-// Sealed returns the stored form of an entry that was altered, with a hash that fits: what somebody writes who may write all.
+// Sealed returns the stored form of an entry that was altered, with a hash that fits: what somebody writes who may
+// write all.
 func Sealed(t testing.TB, e *events.Entry) []byte {
 	t.Helper()
 	var b events.Builder

@@ -18,8 +18,8 @@ const startTimeout = timeout
 // A member reserves two segments of its log, of 64 MB each by default, which tests hardly fill.
 func init() { wal.SegmentSizeBytes = 8 << 20 }
 
-// StartEtcd starts a one-member etcd that lives as long as the test, and returns the endpoint of its clients and a client
-// that needs no connection.
+// StartEtcd starts a one-member etcd that lives as long as the test, and returns the endpoint of its clients and a
+// client that needs no connection.
 func StartEtcd(t testing.TB) (endpoint string, client *clientv3.Client) {
 	t.Helper()
 	return startAlone(t, func(*embed.Config) {})

@@ -23,8 +23,8 @@ const verifiedWithin = 5 * time.Minute
 var onFiles sync.Map
 
 // OnFiles lets the clusters that a test makes from now on, and its subtests, have their store in files of a directory,
-// where an entry is answered once it is synced, and a bus in memory. They have neither Etcd nor NATS nor an Endpoint. When
-// such a cluster ends, its directory is verified as it lies there.
+// where an entry is answered once it is synced, and a bus in memory. They have neither Etcd nor NATS nor an Endpoint.
+// When such a cluster ends, its directory is verified as it lies there.
 func OnFiles(t testing.TB) {
 	t.Helper()
 	name := t.Name()
@@ -55,8 +55,8 @@ func noteServers(t testing.TB) {
 	onServers.Store(name, nil)
 }
 
-// OnServers returns the names of the tests of this process that made a cluster on servers whose options are good for one
-// on files as well.
+// OnServers returns the names of the tests of this process that made a cluster on servers whose options are good for
+// one on files as well.
 func OnServers() (names []string) {
 	for name := range onServers.Range {
 		names = append(names, name.(string))

@@ -7,7 +7,8 @@ import (
 	"taskledger/store"
 )
 
-// Life returns a journal that begins with the life of a task: its attempt has told of its progress so many times. Each event has an entry.
+// Life returns a journal that begins with the life of a task: its attempt has told of its progress so many times. Each
+// event has an entry.
 func Life(t testing.TB, id events.TaskID, behavior, node string, progress int) (all []store.Record) {
 	t.Helper()
 	policy, err := events.Policy{}.Complete()

@@ -15,7 +15,8 @@ import (
 )
 
 const (
-	// readyWithin bounds how long a server may take to accept connections, before it is looked whether it has said why not.
+	// readyWithin bounds how long a server may take to accept connections, before it is looked whether it has said why
+	// not.
 	readyWithin = 10 * time.Millisecond
 	// mostStarts bounds the servers that are started one after the other while the port is in use.
 	mostStarts = 1_000
@@ -75,8 +76,9 @@ func startNATS(n *NATS) *NATS {
 	return n
 }
 
-// Start starts a stopped server again on the same port; nothing but Store survives in it. A process that has been started
-// while the last server ran may have its socket until the program of that process begins, so that it is tried again.
+// Start starts a stopped server again on the same port; nothing but Store survives in it. A process that has been
+// started while the last server ran may have its socket until the program of that process begins, so that it is tried
+// again.
 func (n *NATS) Start() {
 	n.t.Helper()
 	for range mostStarts - 1 {

@@ -7,8 +7,9 @@ import (
 	"testing"
 )
 
-// reservePort picks a free loopback port and keeps the system from giving it to anybody who asks for any port, until the test ends: a server
-// that is started again finds it free. Its socket is bound and does not listen, so connections are refused while no server listens there.
+// reservePort picks a free loopback port and keeps the system from giving it to anybody who asks for any port, until
+// the test ends: a server that is started again finds it free. Its socket is bound and does not listen, so connections
+// are refused while no server listens there.
 func reservePort(t testing.TB) int {
 	t.Helper()
 	fd, err := syscall.Socket(syscall.AF_INET, syscall.SOCK_STREAM, 0)

@@ -17,9 +17,9 @@ const (
 	lateTimeout = 30 * time.Second
 )
 
-// RandomFaults is a clientv3.KV that, while it is switched on, gives one writing transaction in five a fate of its own: its
-// request is lost, its reply is lost, it is delivered late, or it is delivered now and once more later. It may be used
-// concurrently.
+// RandomFaults is a clientv3.KV that, while it is switched on, gives one writing transaction in five a fate of its own:
+// its request is lost, its reply is lost, it is delivered late, or it is delivered now and once more later. It may be
+// used concurrently.
 type RandomFaults struct {
 	clientv3.KV
 	on   atomic.Bool

@@ -11,8 +11,9 @@ import (
 	"taskledger/task"
 )
 
-// Within returns a context for what should come at once: it ends with the test, and after two minutes, which is long on a slow and
-// busy machine. Calls with it wait for a node that starts again: on such a machine that may take longer than callers wait of themselves.
+// Within returns a context for what should come at once: it ends with the test, and after two minutes, which is long on
+// a slow and busy machine. Calls with it wait for a node that starts again: on such a machine that may take longer than
+// callers wait of themselves.
 func Within(t testing.TB) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(task.AwaitNodes(t.Context()), timeout)

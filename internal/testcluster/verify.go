@@ -12,7 +12,8 @@ import (
 )
 
 // Verify asserts that every journal is whole, that every transition in it is legal, and, while a node runs, that what
-// the owners hold in memory is the fold of their journals. Owners go on meanwhile, so it asks until a state could be compared.
+// the owners hold in memory is the fold of their journals. Owners go on meanwhile, so it asks until a state could be
+// compared.
 func (c *Cluster) Verify() {
 	c.t.Helper()
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
@@ -94,7 +95,8 @@ func (c *Cluster) Batches(shard int) (n int) {
 	return n
 }
 
-// checkNothingLeft asserts that members which left in order have ended their sessions and removed their batches and answers.
+// checkNothingLeft asserts that members which left in order have ended their sessions and removed their batches and
+// answers.
 func (c *Cluster) checkNothingLeft() {
 	ctx, cancel := context.WithTimeout(context.Background(), timeout)
 	defer cancel()

@@ -13,8 +13,8 @@ import (
 // Edit replaces a text that occurs once in its file.
 type Edit struct{ File, Old, New string }
 
-// ApplyEdits returns the texts of the edited files by their paths. Each edit meets what those before it have made of its
-// file.
+// ApplyEdits returns the texts of the edited files by their paths. Each edit meets what those before it have made of
+// its file.
 func ApplyEdits(edits ...Edit) (map[string]string, error) {
 	texts := map[string]string{}
 	for _, e := range edits {

@@ -254,7 +254,8 @@ func TestReader_ViewAliasesAndBytesCopies(t *testing.T) {
 	}
 }
 
-// FuzzReader reads any bytes by any script of methods: nothing may panic, and what is handed out lies within the message.
+// FuzzReader reads any bytes by any script of methods: nothing may panic, and what is handed out lies within the
+// message.
 func FuzzReader(f *testing.F) {
 	f.Add(sample().B, []byte{0, 1, 2, 3, 4, 5, 5, 5, 0, 0})
 	for _, b := range hostile() {

@@ -91,7 +91,8 @@ func (e *ends) ReadMembers(context.Context) (store.Membership, error) {
 	return all, nil
 }
 
-// Of an archive that can be read of some shards and not of others, only the others are told. One that answers nothing is not asked for each.
+// Of an archive that can be read of some shards and not of others, only the others are told. One that answers nothing
+// is not asked for each.
 func TestRepair_TellsOfEachShardWhetherItsArchiveCanBeRead(t *testing.T) {
 	t.Parallel()
 	const shards = 8

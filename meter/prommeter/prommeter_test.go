@@ -84,7 +84,8 @@ func TestMeter_ShowsWhatItIsTold(t *testing.T) {
 	}
 }
 
-// Behaviors are named by users: however many there are, and however many goroutines tell of them, nothing is lost and few are told apart.
+// Behaviors are named by users: however many there are, and however many goroutines tell of them, nothing is lost and
+// few are told apart.
 func TestMeter_BoundsTheBehaviorsThatItTellsApart(t *testing.T) {
 	reg, m := newMeter(t)
 	var all sync.WaitGroup

@@ -132,8 +132,8 @@ func (n *naive) known(request string, now events.Millis) (naiveAnswer, bool) {
 	return a, is && a.at+items.KeysLast >= now
 }
 
-// TestStores_DoWhatTheirDescriptionSays holds decisions and fold to a naive store: what is answered, what is there afterwards, and that a
-// snapshot and a replay lead to the same state.
+// TestStores_DoWhatTheirDescriptionSays holds decisions and fold to a naive store: what is answered, what is there
+// afterwards, and that a snapshot and a replay lead to the same state.
 func TestStores_DoWhatTheirDescriptionSays(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		s := newShard()

@@ -20,7 +20,8 @@ func heap() int64 {
 	return int64(m.HeapAlloc)
 }
 
-// fill adds so many items of 16 bytes to four groups of the store "s": the first half of them available, the others held.
+// fill adds so many items of 16 bytes to four groups of the store "s": the first half of them available, the others
+// held.
 func (s *shard) fill(t testing.TB, n int) (data int64) {
 	groups := []string{"a", "b", "c", "d"}
 	for i := range n {

@@ -143,8 +143,8 @@ func lives(s *projection.Shard, f task.Filter, now events.Millis) map[life]bool 
 
 func never() bool { return false }
 
-// Parts of any size, between which tasks are created, changed and deleted, tell no task twice, none that does not match, and all that
-// matched from the first part to the last.
+// Parts of any size, between which tasks are created, changed and deleted, tell no task twice, none that does not
+// match, and all that matched from the first part to the last.
 func TestLook_TellsEachTaskOnceThatMatchesThroughout(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		j := &journal{t: t, state: projection.NewShard(0), now: begin}

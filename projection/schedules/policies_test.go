@@ -126,7 +126,8 @@ func TestDecide_WhatIsSkippedMeanwhileIsOneEvent(t *testing.T) {
 	}
 }
 
-// Of very many undecided ticks the newest hundred have their runs, and those that come meanwhile do not take their place.
+// Of very many undecided ticks the newest hundred have their runs, and those that come meanwhile do not take their
+// place.
 func TestDecide_AllRunsTheNewestHundredOneAfterTheOther(t *testing.T) {
 	w := newWorld(t, every(1000), clock("10:00"))
 	w.set(planOf(events.OverlapForbid, events.MisfireAll))
@@ -523,8 +524,8 @@ func (z zone) Prev(before events.Millis) events.Millis { return z.Next(before-1)
 func (z zone) Offset(events.Millis) int64              { return int64(z) }
 func (zone) Fixed() bool                               { return true }
 
-// The owner decides a tick that another one has found by other data of the zone. That tick stands for the time that clocks showed
-// there, whatever came since: the one that follows is of the next day.
+// The owner decides a tick that another one has found by other data of the zone. That tick stands for the time that
+// clocks showed there, whatever came since: the one that follows is of the next day.
 func TestDecide_ATimeOfTheDayIsNotDecidedAgainByOtherData(t *testing.T) {
 	for _, misfire := range []events.Misfire{events.MisfireOnce, events.MisfireSkip, events.MisfireAll} {
 		for _, of := range []struct{ found, decides zone }{{3600, 3600}, {3605, 3600}, {3600, 3605}, {7200, 3600}, {3600, 7200}} {

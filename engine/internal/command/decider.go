@@ -120,8 +120,8 @@ func (d *Decider) record(t *projection.Task, ev events.Event) *projection.Task {
 	return after
 }
 
-// follow records the events that fronts add to the end of an attempt, or of a task that waited, in its entry. It leaves out an event that a
-// present node cannot read: the end itself must not wait for the upgrade of that node.
+// follow records the events that fronts add to the end of an attempt, or of a task that waited, in its entry. It leaves
+// out an event that a present node cannot read: the end itself must not wait for the upgrade of that node.
 func (d *Decider) follow(t *projection.Task, ended *events.Event) {
 	for _, ev := range d.State.Ended(t, ended) {
 		if d.forbids(ev.Kind()) != "" {

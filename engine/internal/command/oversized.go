@@ -28,8 +28,8 @@ type oversizedBatch struct {
 	refused map[int]int // by index: bytes of that entry
 }
 
-// ErrDecideAnew reports an entry that was too large for the store, or that a node cannot read. Nothing of it is recorded: its commands have to
-// be decided anew.
+// ErrDecideAnew reports an entry that was too large for the store, or that a node cannot read. Nothing of it is
+// recorded: its commands have to be decided anew.
 var ErrDecideAnew = errors.New("the entry has to be decided anew")
 
 // leastMost is the size of an entry that every store takes.

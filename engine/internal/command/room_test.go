@@ -7,7 +7,8 @@ import (
 	"taskledger/events"
 )
 
-// completesThatFit returns how many completions of attempts a batch may have that still fits into an entry with an origin.
+// completesThatFit returns how many completions of attempts a batch may have that still fits into an entry with an
+// origin.
 func completesThatFit(l *journalDriver) (n int) {
 	l.entry(func(d *command.Decider) {
 		defer d.Entry.DropOrigin()

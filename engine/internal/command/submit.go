@@ -106,8 +106,8 @@ func (c *Submit) decode(r *wire.Reader) {
 // describes reports whether the submit gives its task tags, or its run a deadline.
 func (c *Submit) describes() bool { return len(c.Tags) > 0 || c.Deadline != 0 }
 
-// due returns when the task may start at the earliest. A delay counts from now, not by the clock of the submitter, which
-// may be wrong.
+// due returns when the task may start at the earliest. A delay counts from now, not by the clock of the submitter,
+// which may be wrong.
 func (c *Submit) due(now events.Millis) events.Millis { return max(c.NotBefore, now.Add(c.Delay)) }
 
 func (c *Submit) Decide(d *Decider) Answer {

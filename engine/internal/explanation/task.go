@@ -60,7 +60,8 @@ func remedy(t *projection.Task) string {
 	return ""
 }
 
-// untried says of a failure that ended a run before its last attempt what lets the task run again; "" = it was the last.
+// untried says of a failure that ended a run before its last attempt what lets the task run again; "" = it was the
+// last.
 func untried(t *projection.Task) string {
 	if t.Error.Code == events.CodeLost || int(t.Failures) >= t.Kind.Policy.MaxAttempts {
 		return ""

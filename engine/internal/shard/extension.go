@@ -53,12 +53,13 @@ type Extension struct {
 	Answer func(c command.Command, now events.Millis, b command.Budget) (command.Found, bool)
 	// Explain explains why a task waits for the front; false = it does not.
 	Explain func(t *projection.Task) (explanation.Explanation, bool)
-	// Tell says what the front knows of a task at a time, besides why it waits, whether it runs, waits, is suspended or has
-	// ended; "" = nothing.
+	// Tell says what the front knows of a task at a time, besides why it waits, whether it runs, waits, is suspended or
+	// has ended; "" = nothing.
 	Tell func(t *projection.Task, now events.Millis) string
 	// ExplainRecord explains an id that no task has; false = it names nothing of the front.
 	ExplainRecord func(id events.TaskID) (explanation.Explanation, bool)
-	// Gauges sets the gauges of the front after each turn. meter.Vitals.AddFront says how the shards of a node count together.
+	// Gauges sets the gauges of the front after each turn. meter.Vitals.AddFront says how the shards of a node count
+	// together.
 	Gauges func(set func(g meter.Gauge, value int64))
 }
 

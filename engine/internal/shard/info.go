@@ -111,8 +111,8 @@ type waits struct {
 	at   events.Millis // 0 = nothing was counted
 }
 
-// of returns the count as it is, or was a moment ago. It looks at the first task of each behavior, which is the oldest of
-// its priority, and at so many others that a turn is not held up.
+// of returns the count as it is, or was a moment ago. It looks at the first task of each behavior, which is the oldest
+// of its priority, and at so many others that a turn is not held up.
 func (w *waits) of(state *projection.Shard, now events.Millis) command.ShardWaits {
 	if w.at != 0 && now >= w.at && now-w.at < waitsCounted {
 		return w.told

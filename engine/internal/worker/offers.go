@@ -101,8 +101,8 @@ type openOffer struct {
 }
 
 // stood returns the longest time the owner can have had an offer. Without any acknowledgement that is unknown: the
-// owner may be off the bus, and the mailbox message may wait for others. Nobody has an offer that goes through the store
-// alone, as long as its post may take.
+// owner may be off the bus, and the mailbox message may wait for others. Nobody has an offer that goes through the
+// store alone, as long as its post may take.
 func (of *Offers) stood(o *openOffer, now time.Time) time.Duration {
 	if !o.stands.IsZero() {
 		return now.Sub(o.stands)

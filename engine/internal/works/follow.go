@@ -111,16 +111,16 @@ func alignWorkers(d *command.Decider, of *works.Work) {
 	})
 }
 
-// failSpent fails a work one of whose buckets has cost as many attempts as the policy allows by now: a submit that joins may
-// have changed it.
+// failSpent fails a work one of whose buckets has cost as many attempts as the policy allows by now: a submit that
+// joins may have changed it.
 func failSpent(d *command.Decider, of *works.Work) {
 	failTried(d, of, 0)
 	failLost(d, of)
 }
 
 // failTried fails a work of which attempts on one bucket have failed as often as the policy allows, whichever workers
-// had it. The work takes the code of the last failure, by a worker of a number: items, where the items could not be had, or
-// no worker is known.
+// had it. The work takes the code of the last failure, by a worker of a number: items, where the items could not be
+// had, or no worker is known.
 func failTried(d *command.Decider, of *works.Work, last uint32) {
 	t := d.State.Task(of.ID)
 	if over(t) {

@@ -15,8 +15,9 @@ const (
 	orphanedReason = "its stream is deleted"
 )
 
-// deleteSpent deletes tasks whose hold is gone, by so many events at most, and returns how many it has recorded, and when
-// it is to be called again, 0 standing for not yet. A task that runs is left to its attempt, unless its stream is gone.
+// deleteSpent deletes tasks whose hold is gone, by so many events at most, and returns how many it has recorded, and
+// when it is to be called again, 0 standing for not yet. A task that runs is left to its attempt, unless its stream is
+// gone.
 func deleteSpent(d *command.Decider, all *works.Works, most int) (recorded int, again events.Millis) {
 	if all.SpentLen() == 0 {
 		return 0, 0

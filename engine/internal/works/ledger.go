@@ -168,7 +168,8 @@ func (l *Ledger) Begin(ctx context.Context, b workledger.Beginning) error {
 	return err
 }
 
-// Next implements workledger.Ledger. The end of the attempt returns its bucket, so nothing is sent for one that is given back.
+// Next implements workledger.Ledger. The end of the attempt returns its bucket, so nothing is sent for one that is
+// given back.
 func (l *Ledger) Next(ctx context.Context, r workledger.Report) (workledger.Answer, error) {
 	r.Last = r.Last || l.asks.Leaving != nil && l.asks.Leaving()
 	if l.stopped.Load() && r.Bucket == 0 || r.Returned || r.Last && r.Bucket == 0 {

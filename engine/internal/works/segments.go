@@ -70,8 +70,8 @@ func decodeSegmentation(data []byte) (p segmentation.Plan, err error) {
 	return p, p.Validate()
 }
 
-// encodeRules writes rules as a partition has them, the array [code, react, times, backoff ...] with codes as bytes; nil
-// where they are nil.
+// encodeRules writes rules as a partition has them, the array [code, react, times, backoff ...] with codes as bytes;
+// nil where they are nil.
 func encodeRules(all []workledger.Rule) []byte {
 	if all == nil {
 		return nil

@@ -239,8 +239,8 @@ func TestStream_AHoldIsATaskWithTheOpenChangesOfItsKeyInOrder(t *testing.T) {
 	}
 }
 
-// The token by which a stream goes on with a key is above those of all attempts of the hold, and below those of what comes
-// after it, whether the hold has processed its changes or was deleted.
+// The token by which a stream goes on with a key is above those of all attempts of the hold, and below those of what
+// comes after it, whether the hold has processed its changes or was deleted.
 func TestStream_GoesOnBehindAHoldAboveTheTokensOfItsAttempts(t *testing.T) {
 	t.Parallel()
 	w := streamed(t)
@@ -301,7 +301,8 @@ func TestStream_AChangeThatComesAgainIsHeldOnce(t *testing.T) {
 	}
 }
 
-// What was processed before it comes again is processed again, and so is what came behind it: otherwise it would be the last.
+// What was processed before it comes again is processed again, and so is what came behind it: otherwise it would be the
+// last.
 func TestStream_ChangesBehindOneThatIsProcessedAgainFollowItAgain(t *testing.T) {
 	t.Parallel()
 	w := streamed(t)
@@ -629,7 +630,8 @@ func TestStream_AMoveThatNoEntryTakesIsToldByParts(t *testing.T) {
 	}
 }
 
-// The attempt that meets a threshold still tells how far the stream is, so that what it has processed does not come again.
+// The attempt that meets a threshold still tells how far the stream is, so that what it has processed does not come
+// again.
 func TestStream_AThresholdLeavesTheAttemptToEndIt(t *testing.T) {
 	t.Parallel()
 	w := streamed(t, func(p *events.WorkPartition) {

@@ -43,8 +43,8 @@ func streams(d *command.Decider, id string, started uint64, node string) (a aske
 	return a, true
 }
 
-// Decide records how far the stream has come, with the changes that are held, or nothing of it. Where there is no room for
-// these it is refused, unless it tells nothing else: then it ends the stream.
+// Decide records how far the stream has come, with the changes that are held, or nothing of it. Where there is no room
+// for these it is refused, unless it tells nothing else: then it ends the stream.
 func (c *Move) Decide(d *command.Decider) command.Answer {
 	a, is := streams(d, c.Task, c.Started, c.Node)
 	if !is {
@@ -88,10 +88,10 @@ func (c *Move) Decide(d *command.Decider) command.Answer {
 	return (&streamed{}).answer()
 }
 
-// fence returns a fencing token that is above those of all attempts which have begun in a shard, with so many events of the
-// entry that is being made, and below those of all that begin later: the position of the last event, or one between that
-// and the next. So an attempt of a stream that goes on with a key behind a hold is above every attempt of that, however
-// it ended, and neither need be remembered.
+// fence returns a fencing token that is above those of all attempts which have begun in a shard, with so many events of
+// the entry that is being made, and below those of all that begin later: the position of the last event, or one between
+// that and the next. So an attempt of a stream that goes on with a key behind a hold is above every attempt of that,
+// however it ended, and neither need be remembered.
 func fence(state *projection.Shard, recorded int) uint64 {
 	return uint64(events.RefOf(state.Number+1, 0)) + uint64(recorded) - 1
 }

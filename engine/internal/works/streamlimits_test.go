@@ -17,8 +17,8 @@ import (
 	"taskledger/work/workledger"
 )
 
-// stoppedByHolds makes a Move that exceeds a limit, and complains unless the stream has ended for it with nothing of the
-// Move recorded.
+// stoppedByHolds makes a Move that exceeds a limit, and complains unless the stream has ended for it with nothing of
+// the Move recorded.
 func (w *world) stoppedByHolds(m workledger.Move, want string) {
 	w.t.Helper()
 	before := w.stream().Len()
@@ -35,8 +35,8 @@ func (w *world) stoppedByHolds(m workledger.Move, want string) {
 	}
 }
 
-// refusedByHolds makes a Move that exceeds a limit and moves the token, and complains unless it is refused and ends nothing.
-// It leaves the holds alone in it.
+// refusedByHolds makes a Move that exceeds a limit and moves the token, and complains unless it is refused and ends
+// nothing. It leaves the holds alone in it.
 func (w *world) refusedByHolds(s *works.Stream, m *workledger.Move) {
 	w.t.Helper()
 	if m.Token == "" {
@@ -261,7 +261,8 @@ func TestPermits_OfAStreamAreForgottenWhenItsTokenHasPassedTheirChangesForLong(t
 	}
 }
 
-// Where journals are dropped nothing keeps the parameters of a task that has ended. Those of a hold follow from the state.
+// Where journals are dropped nothing keeps the parameters of a task that has ended. Those of a hold follow from the
+// state.
 func TestStream_AHoldThatFailedForGoodIsRetriedWhereNothingKeepsItsParameters(t *testing.T) {
 	t.Parallel()
 	w := streamed(t)

@@ -80,8 +80,8 @@ func holds(of *works.Work, h *works.Hold, suspended bool) string {
 	return text
 }
 
-// behind says how far a stream was at a time, as it told last, what it has processed, and which tasks have changes of it
-// apart; "" = nothing is to be said. While it rests, as it is suspended or has failed, nobody knows what has come.
+// behind says how far a stream was at a time, as it told last, what it has processed, and which tasks have changes of
+// it apart; "" = nothing is to be said. While it rests, as it is suspended or has failed, nobody knows what has come.
 func behind(of *works.Work, now events.Millis, rests bool) string {
 	s := showStream(of)
 	if len(s.Token) == 0 && s.Open == 0 && s.Changes == 0 {

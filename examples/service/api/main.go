@@ -1,4 +1,5 @@
-// Command api submits a task for each request, and answers with its result. It takes requests also while no worker runs.
+// Command api submits a task for each request, and answers with its result. It takes requests also while no worker
+// runs.
 package main
 
 import (

@@ -8,8 +8,8 @@ import (
 
 // Rewriter writes a part of a file over itself.
 type Rewriter interface {
-	// RewritePart writes the bytes between two offsets of a file once more, and returns when they and everything before them
-	// that was written is durable.
+	// RewritePart writes the bytes between two offsets of a file once more, and returns when they and everything before
+	// them that was written is durable.
 	//
 	// A sync that failed, in this process or in one before, may have left bytes that are read and that no later sync
 	// writes: Linux takes the pages of a write that failed for written. Only a write of the same bytes makes such pages
@@ -29,7 +29,8 @@ var _ Rewritable = Dir("")
 // rewriteBytes bounds what is read at once.
 const rewriteBytes = 1 << 20
 
-// RewritePart implements Rewriter. The file is opened for it, since one that is written at its end is written nowhere else.
+// RewritePart implements Rewriter. The file is opened for it, since one that is written at its end is written nowhere
+// else.
 func (d Dir) RewritePart(name string, from, to int64) error {
 	f, err := os.OpenFile(d.path(name), os.O_RDWR, 0)
 	if err != nil {

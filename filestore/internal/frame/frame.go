@@ -88,14 +88,14 @@ func Append(buf []byte, at int64, f Frame) ([]byte, error) {
 }
 
 // misleads reports whether a record at an offset may be taken for something else, once a part of it is damaged or was
-// never written: where it has a part of a sector that a flipped bit makes zeros, or bytes that DurableAfter may take for
-// the beginning of another record.
+// never written: where it has a part of a sector that a flipped bit makes zeros, or bytes that DurableAfter may take
+// for the beginning of another record.
 func misleads(record []byte, at int64) bool {
 	return hasPart(record, at, almostZero) || hasHeader(record)
 }
 
-// hasHeader reports whether what follows the beginning of a record may be read as the header of another one. In its data
-// the magic is enough, since the bytes behind the record may complete the header.
+// hasHeader reports whether what follows the beginning of a record may be read as the header of another one. In its
+// data the magic is enough, since the bytes behind the record may complete the header.
 func hasHeader(record []byte) bool {
 	for from := 1; ; {
 		found := bytes.Index(record[from:], magicBytes)
@@ -208,8 +208,8 @@ func Read(file []byte, at int64) (f Frame, next int64, err error) {
 	return f, next, nil
 }
 
-// ReadAt is Read of a file of a size, of which it reads no more than the record. An error is a BrokenError, or comes from
-// reading. A record is Torn only where nothing behind it tells that it was synced.
+// ReadAt is Read of a file of a size, of which it reads no more than the record. An error is a BrokenError, or comes
+// from reading. A record is Torn only where nothing behind it tells that it was synced.
 func ReadAt(file io.ReaderAt, at, size int64) (f Frame, next int64, err error) {
 	header := make([]byte, min(HeaderBytes, size-at))
 	if _, err := file.ReadAt(header, at); err != nil {
@@ -259,8 +259,8 @@ func readHeader(file []byte, at int64) (f Frame, seed uint32, length int, err er
 }
 
 // DurableAfter returns the largest offset that the records behind an offset tell to have been synced when they were
-// written, be they whole or not; 0 where there are none. A record knows no offset behind its own: what tells one lies in
-// the data of a record that an older program wrote.
+// written, be they whole or not; 0 where there are none. A record knows no offset behind its own: what tells one lies
+// in the data of a record that an older program wrote.
 func DurableAfter(file []byte, at int64) (durable int64) { return durableAfter(file, at, 0) }
 
 // durableAfter is DurableAfter in a piece of a file that begins at an offset.

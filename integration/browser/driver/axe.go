@@ -67,7 +67,8 @@ type violation struct {
 	Nodes    []struct{ HTML, FailureSummary string }
 }
 
-// everyRule has axe-core apply all of its rules, those of good practice included, and visualRules those that see colors and sizes.
+// everyRule has axe-core apply all of its rules, those of good practice included, and visualRules those that see colors
+// and sizes.
 const (
 	everyRule   = `rules: { "target-size": { enabled: true } }`
 	visualRules = `runOnly: ["color-contrast", "link-in-text-block", "target-size", "scrollable-region-focusable"]`

@@ -166,8 +166,8 @@ func (n *node) scheduleUsual(ctx context.Context) error {
 	)
 }
 
-// formsOf returns the pages that answer forms: about tasks of an affinity, which cannot be suspended, about one task, and about a
-// schedule that is paused. The forms change nothing, but for a run of a schedule.
+// formsOf returns the pages that answer forms: about tasks of an affinity, which cannot be suspended, about one task,
+// and about a schedule that is paused. The forms change nothing, but for a run of a schedule.
 func formsOf(affinity, task, schedule string) []shown {
 	const choose = `document.querySelectorAll("tbody input[type=checkbox]").forEach((b, i) => { b.checked = true; `
 	return []shown{

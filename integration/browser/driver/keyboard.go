@@ -21,8 +21,8 @@ type focus struct {
 	Seen bool // it is marked, and in the window
 }
 
-// tabThrough goes through a page by the tab key alone: everything that can be done has the focus once, in the order of the page,
-// and it is seen where the focus is.
+// tabThrough goes through a page by the tab key alone: everything that can be done has the focus once, in the order of
+// the page, and it is seen where the focus is.
 func (l *lane) tabThrough(of *node, page shown) error {
 	t, err := l.window(windowOf{of, true, page.stranger})
 	if err != nil {
@@ -61,8 +61,8 @@ func (l *lane) tabThrough(of *node, page shown) error {
 	return errors.Join(err, t.wrong(page.noted()...))
 }
 
-// inOrder returns, as a list in JSON, which of so many controls had not the focus at one of the stops, and an error unless the stops
-// are in the order of the page and seen.
+// inOrder returns, as a list in JSON, which of so many controls had not the focus at one of the stops, and an error
+// unless the stops are in the order of the page and seen.
 func inOrder(stops []focus, of int) (missed string, err error) {
 	reached := make([]bool, of)
 	last := -1

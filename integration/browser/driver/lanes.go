@@ -31,8 +31,8 @@ type windowOf struct {
 	scripts, stranger bool
 }
 
-// window returns the window of the lane for a node: with scripts or without, and with its user logged in unless a stranger is
-// asked for.
+// window returns the window of the lane for a node: with scripts or without, and with its user logged in unless a
+// stranger is asked for.
 func (l *lane) window(of windowOf) (*tab, error) {
 	if t := l.windows[of]; t != nil {
 		return t, nil

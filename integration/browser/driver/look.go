@@ -27,8 +27,8 @@ func (t *tab) layout() error {
 // openAll opens every part of the page that is folded.
 const openAll = `document.querySelectorAll("details").forEach((d) => { d.open = true; })`
 
-// look looks at the page that is shown in every width, folded in light and unfolded in dark. What axe-core finds depends on colors and
-// sizes by few rules: those are applied to both, once all is unfolded, and all rules once.
+// look looks at the page that is shown in every width, folded in light and unfolded in dark. What axe-core finds
+// depends on colors and sizes by few rules: those are applied to both, once all is unfolded, and all rules once.
 func (t *tab) look(axe string) error {
 	var all []error
 	note := func(what string, err error) {

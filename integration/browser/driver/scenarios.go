@@ -92,8 +92,8 @@ func (s *stage) loginByLink(ctx context.Context, t *tab, n *node) error {
 	return nil
 }
 
-// sessionsThatEnd has sessions end while a page is open: by a logout elsewhere, with the token, and in the memory of the
-// node. The next refresh leads to the login.
+// sessionsThatEnd has sessions end while a page is open: by a logout elsewhere, with the token, and in the memory of
+// the node. The next refresh leads to the login.
 func (s *stage) sessionsThatEnd(ctx context.Context, n *node) error {
 	for _, end := range []struct {
 		what string

@@ -69,8 +69,8 @@ func steerOne(t *tab, w way, name string) error {
 	)
 }
 
-// changesWork suspends and resumes the stream of a mirror by its task. Of the work that has made the trees equal, which has ended, it
-// resets what counters have counted, and the run, and runs it again.
+// changesWork suspends and resumes the stream of a mirror by its task. Of the work that has made the trees equal, which
+// has ended, it resets what counters have counted, and the run, and runs it again.
 func (s *stage) changesWork(ctx context.Context, sc *scene, w way) error {
 	stream, ended := sc.works[0], sc.works[1]
 	if !strings.HasSuffix(stream, "-follow") {
@@ -98,7 +98,8 @@ func (s *stage) changesWork(ctx context.Context, sc *scene, w way) error {
 	}, "412 (Precondition Failed)", "503 (Service Unavailable)") // the shard of the task may be asked for too long
 }
 
-// changeStream changes a task that always runs. What its stream records may come between the page and the form, and is told then.
+// changeStream changes a task that always runs. What its stream records may come between the page and the form, and is
+// told then.
 func changeStream(t *tab, id, operation string) error {
 	button := fmt.Sprintf(`form.change button[value=%s]`, operation)
 	return all(

@@ -1,5 +1,5 @@
-// Package earlier remembers what later events of a task leave out and earlier ones say: its behavior, and the node of its
-// attempt. It reads nothing itself.
+// Package earlier remembers what later events of a task leave out and earlier ones say: its behavior, and the node of
+// its attempt. It reads nothing itself.
 package earlier
 
 import (
@@ -22,7 +22,8 @@ var (
 	nothing = Known{noText, noText}
 )
 
-// Tell returns the behavior of the next event, and the node of the attempt that it is about, and takes in what it says itself.
+// Tell returns the behavior of the next event, and the node of the attempt that it is about, and takes in what it says
+// itself.
 func (k *Known) Tell(ev *events.Event) (behavior, node string) {
 	switch b := ev.Body.(type) {
 	case *events.Created:
@@ -43,7 +44,8 @@ func (k *Known) Tell(ev *events.Event) (behavior, node string) {
 	return k.behavior.Value(), node
 }
 
-// Memory remembers the tasks that were met last: maxRecalled at least, and twice as many at most. The zero value is empty.
+// Memory remembers the tasks that were met last: maxRecalled at least, and twice as many at most. The zero value is
+// empty.
 type Memory struct {
 	late, early map[events.TaskID]Known // early was full before late was begun
 }

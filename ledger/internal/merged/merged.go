@@ -3,7 +3,8 @@ package merged
 
 import "iter"
 
-// Of yields the values of sequences, each of which is in order, in one order. It holds one value of each, and ends with the first error.
+// Of yields the values of sequences, each of which is in order, in one order. It holds one value of each, and ends with
+// the first error.
 func Of[V any](all iter.Seq[iter.Seq2[V, error]], before func(a, b V) bool) iter.Seq2[V, error] {
 	type head struct {
 		value V

@@ -1,9 +1,10 @@
 // Package order decides which of the fetched items may be processed next: items of one key one after the other, in the
 // order in which they came, and all others side by side. It starts nothing and asks no clock.
 //
-// An item is ready, being processed, or set aside. It is set aside while an earlier item of its key has not ended, while
-// it rests before it is tried again, and while it awaits what somebody else decides. So of each key at most one item is
-// ready, being processed, resting or awaiting, and a key whose items are many or slow delays its own items alone.
+// An item is ready, being processed, or set aside. It is set aside while an earlier item of its key has not ended,
+// while it rests before it is tried again, and while it awaits what somebody else decides. So of each key at most one
+// item is ready, being processed, resting or awaiting, and a key whose items are many or slow delays its own items
+// alone.
 package order
 
 import (

@@ -14,8 +14,8 @@ func NewLater[I any]() *Later[I] {
 	return &Later[I]{bell: make(chan struct{}, 1)}
 }
 
-// Tell tells the verdict of an item whose last one was Later, or is about to be. It does not wait for the run, which may
-// be over.
+// Tell tells the verdict of an item whose last one was Later, or is about to be. It does not wait for the run, which
+// may be over.
 func (l *Later[I]) Tell(it *Item[I], v Verdict) {
 	l.mu.Lock()
 	l.all = append(l.all, ending[I]{it, v})

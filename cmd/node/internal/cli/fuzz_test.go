@@ -12,8 +12,8 @@ import (
 	"taskledger/cmd/node/internal/cli"
 )
 
-// FuzzInputs gives any settings file and any values to commands that may not ask a cluster, because their time is over: they
-// say in a line what is wrong, and what they cannot use is wrong usage.
+// FuzzInputs gives any settings file and any values to commands that may not ask a cluster, because their time is over:
+// they say in a line what is wrong, and what they cannot use is wrong usage.
 func FuzzInputs(f *testing.F) {
 	f.Add("data: d\nlimit: {exec: 2}\nexec-allow: [sh, date]\nttl: 3s\n", "2026-11-21T18:00:00Z", "a/b")
 	f.Add("etcd: [127.0.0.1:1]\nnats: nats://u:p@127.0.0.1:1\n", "yesterday", `{"a":1}`)

@@ -17,7 +17,8 @@ import (
 	"taskledger/task"
 )
 
-// paged is a cluster that lists a task on every page, for ever, and with the last one the cause of its context once that has ended.
+// paged is a cluster that lists a task on every page, for ever, and with the last one the cause of its context once
+// that has ended.
 type paged struct {
 	operations.Client
 	pages int
@@ -46,7 +47,8 @@ func (p *paged) ListPage(ctx context.Context, _ task.Filter, cursor string) (tas
 	return page, nil
 }
 
-// An interrupt, or --timeout, between two pages ends a list: it has printed what it was told, and tells where it goes on.
+// An interrupt, or --timeout, between two pages ends a list: it has printed what it was told, and tells where it goes
+// on.
 func TestList_EndsBetweenPagesWithWhatItHas(t *testing.T) {
 	for _, cause := range []error{context.Canceled, exitcode.ErrTimeout} {
 		for _, ends := range []int{1, 3} {

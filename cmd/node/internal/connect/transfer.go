@@ -30,8 +30,8 @@ func (r *Receiving) Close() error {
 	return errors.Join(err, r.Receiver.Close())
 }
 
-// ReceiveAt looks at the place at the addresses into which a cluster is to be copied, and changes nothing there. of names
-// what is copied for people. Of a, Shards, ID, Existing, New and Private do not count. The caller closes it.
+// ReceiveAt looks at the place at the addresses into which a cluster is to be copied, and changes nothing there. of
+// names what is copied for people. Of a, Shards, ID, Existing, New and Private do not count. The caller closes it.
 func ReceiveAt(ctx context.Context, a Addresses, c store.Cluster, of string) (*Receiving, error) {
 	etcdTLS, etcdCAs, err := a.EtcdTLS.config()
 	if err != nil {
@@ -134,8 +134,8 @@ func SendOn(ctx context.Context, servers *embedded.Servers, a Addresses) (*Sendi
 // Close ends the connections.
 func (s *Sending) Close() error { return errors.Join(s.nats.Close(), s.Store.Close()) }
 
-// AwaitEnded returns once no session of a node is left that was killed, or when ctx ends, with its cause. tell is called
-// for the first one that is awaited.
+// AwaitEnded returns once no session of a node is left that was killed, or when ctx ends, with its cause. tell is
+// called for the first one that is awaited.
 func (s *Sending) AwaitEnded(ctx context.Context, tell func(node string)) error {
 	told := false
 	for now, err := range s.Store.WatchMembers(ctx) {

@@ -147,9 +147,9 @@ const (
 	FromNow Reach = 1
 )
 
-// Time reads a time, the zero one from nothing: as tables show it, which is RFC 3339, or a duration such as 10m, so long
-// ago or from now. what names the flag or the argument. Stored, the beginning of 1970 is none, so that a time has to be
-// after it.
+// Time reads a time, the zero one from nothing: as tables show it, which is RFC 3339, or a duration such as 10m, so
+// long ago or from now. what names the flag or the argument. Stored, the beginning of 1970 is none, so that a time has
+// to be after it.
 func Time(what, text string, r Reach) (time.Time, error) {
 	if text == "" {
 		return time.Time{}, nil

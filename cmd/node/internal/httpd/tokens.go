@@ -14,8 +14,8 @@ import (
 // TokensIn is the file of tokens in a data directory.
 func TokensIn(dir string) string { return filepath.Join(dir, "tokens.json") }
 
-// readTokens reads the file of tokens of a path; "" = the one in the data directory, which is made where it is not there
-// yet. The user of the machine has a token that is drawn at each start.
+// readTokens reads the file of tokens of a path; "" = the one in the data directory, which is made where it is not
+// there yet. The user of the machine has a token that is drawn at each start.
 func readTokens(path, dir string, log *slog.Logger) (k secrets, err error) {
 	if path == "" {
 		path = TokensIn(dir)

@@ -53,8 +53,8 @@ var ErrOtherStore = errors.New("directory holds a store of another kind")
 // ErrInUse reports a data directory on which another program runs.
 var ErrInUse = filejournal.ErrInUse
 
-// Holds reports whether a store in files was ever created in a directory, also if it is damaged. It returns an error where
-// that cannot be seen, which may be a want of permission.
+// Holds reports whether a store in files was ever created in a directory, also if it is damaged. It returns an error
+// where that cannot be seen, which may be a want of permission.
 func Holds(dir string) (bool, error) {
 	names, err := os.ReadDir(dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {

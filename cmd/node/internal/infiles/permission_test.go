@@ -38,8 +38,8 @@ func entered(t *testing.T) string {
 	return dir
 }
 
-// forbid gives a directory to the user nobody, but for a part below it that it may only read, and then writes may not be
-// made there by whoever is not root, either.
+// forbid gives a directory to the user nobody, but for a part below it that it may only read, and then writes may not
+// be made there by whoever is not root, either.
 func forbid(t *testing.T, dir, part string) {
 	t.Helper()
 	all := slices.Sorted(maps.Keys(contents(t, dir)))

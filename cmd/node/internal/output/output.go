@@ -124,8 +124,8 @@ func (w jsonWriter) Write(text []byte) (int, error) {
 	return len(text), nil
 }
 
-// Time writes a time, "-" for none: in local time with its zone, in the form of RFC 3339, so that flags take what a table
-// shows.
+// Time writes a time, "-" for none: in local time with its zone, in the form of RFC 3339, so that flags take what a
+// table shows.
 func Time(m events.Millis) string { return timeIn(time.Local, m) }
 
 func timeIn(zone *time.Location, m events.Millis) string {

@@ -11,8 +11,8 @@ import (
 // is being copied. A later scan finds these, or the end of the copy deletes both.
 var errNotEmpty = errors.New("it is not empty yet")
 
-// equalize makes an entry of the target equal to that of the source as both are now, without what is below it, and gives
-// the directories above it their modes and times. It says why there was nothing to do.
+// equalize makes an entry of the target equal to that of the source as both are now, without what is below it, and
+// gives the directories above it their modes and times. It says why there was nothing to do.
 func (p *Pair) equalize(ctx context.Context, at string) (skipped string, err error) {
 	skipped, err = p.replace(ctx, at)
 	return skipped, errors.Join(err, p.dressAbove(at))
@@ -65,8 +65,8 @@ func (p *Pair) replace(ctx context.Context, at string) (skipped string, err erro
 	return skipped, p.withdraw(ctx, at)
 }
 
-// clear deletes an entry of the target that is in the way, with all that is below it: what a change has made there that was
-// told before the source had something else in its place is found by no scan before the next one.
+// clear deletes an entry of the target that is in the way, with all that is below it: what a change has made there that
+// was told before the source had something else in its place is found by no scan before the next one.
 func (p *Pair) clear(ctx context.Context, top entry) (err error) {
 	w := walker{
 		tree:          p.target,
@@ -132,8 +132,8 @@ func (p *Pair) reach(ctx context.Context, at string) (bool, error) {
 	return true, nil
 }
 
-// dressAbove gives the directories above an entry their modes and times, where both trees have them. It goes up as long as
-// one was not as it should be: who changes a directory dresses it, and so each that it was made in.
+// dressAbove gives the directories above an entry their modes and times, where both trees have them. It goes up as long
+// as one was not as it should be: who changes a directory dresses it, and so each that it was made in.
 func (p *Pair) dressAbove(at string) error {
 	for is := false; at != "." && (!is || p.opened.Load()); {
 		at = path.Dir(at)

@@ -59,9 +59,9 @@ type Change struct {
 }
 
 // Follow defines the work that keeps the target equal to the source from a time on, as a stream. Its only run goes on
-// until it is cancelled: it scans the source about once a second for what has changed behind the last scan, by the times
-// at which entries were changed, and lists directories that were for what has vanished. Whatever a change is, the entry
-// of the target is made equal to that of the source as they are then, so that a change may come twice.
+// until it is cancelled: it scans the source about once a second for what has changed behind the last scan, by the
+// times at which entries were changed, and lists directories that were for what has vanished. Whatever a change is, the
+// entry of the target is made equal to that of the source as they are then, so that a change may come twice.
 //
 // The token tells a time up to which all changes are in the target. A scan tells changes until they are older than lag,
 // and its tokens have the time of the scan before it: only when all that it told is settled the stream goes on behind

@@ -16,8 +16,8 @@ import (
 
 const nobody = 65534
 
-// asNobody runs a test in a process of a user who may not do what the modes of files forbid, unless the user of this one
-// is such a user. It reports whether the test is to go on here.
+// asNobody runs a test in a process of a user who may not do what the modes of files forbid, unless the user of this
+// one is such a user. It reports whether the test is to go on here.
 func asNobody(t *testing.T) bool {
 	t.Helper()
 	return asNobodyIn(t, func(string) error { return nil })

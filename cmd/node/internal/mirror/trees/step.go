@@ -97,7 +97,8 @@ func depth(workers int64) int64 {
 	return digits
 }
 
-// carryOut processes an item. One that fails is counted by the counter like one that is done, unless it asks for no permit.
+// carryOut processes an item. One that fails is counted by the counter like one that is done, unless it asks for no
+// permit.
 func (s step) carryOut(ctx context.Context, it Item) error {
 	skipped, err, counter := "", it.Err, s.counter
 	if _, part := cutPart(it.Path); err != nil || part && counter == CounterDeletes {

@@ -7,8 +7,8 @@ type Sums struct {
 	Copied  int64 // files and links
 	Deleted int64 // files, links and directories
 	Failed  int64 // items
-	// AtMost tells that items of buckets that were worked on twice may have counted twice: there were more permits than are
-	// remembered.
+	// AtMost tells that items of buckets that were worked on twice may have counted twice: there were more permits than
+	// are remembered.
 	AtMost bool
 }
 
