@@ -82,7 +82,10 @@ func (a *API) answer(w http.ResponseWriter, r *http.Request) {
 	case !a.sameOrigin(r) && !a.opensPage(r):
 		refuse(problem.Forbidden, "a page of another origin asks")
 	case !a.tellsItsPage(r):
-		refuse(problem.Forbidden, "a cookie alone changes nothing: want the header Origin or Sec-Fetch-Site, which a browser sends with a form")
+		refuse(
+			problem.Forbidden,
+			"a cookie alone changes nothing: want the header Origin or Sec-Fetch-Site, which a browser sends with a form",
+		)
 	case !isClean(a.inShape(r.URL)):
 		refuse(problem.NotFound, "the path is not in its shortest form")
 	default:
@@ -116,7 +119,8 @@ func (a *API) opensPage(r *http.Request) bool {
 // tellsItsPage reports whether a change by a caller whom only a cookie names says which page asks for it. A browser
 // adds the cookie whatever page asks, so one that tells neither its origin nor its site may have been led here.
 func (a *API) tellsItsPage(r *http.Request) bool {
-	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Header.Get("Origin") != "" || r.Header.Get("Sec-Fetch-Site") != "" {
+	if r.Method == http.MethodGet || r.Method == http.MethodHead || r.Header.Get("Origin") != "" ||
+		r.Header.Get("Sec-Fetch-Site") != "" {
 		return true
 	}
 	return !a.shared.refusals.byCookie(r)

@@ -90,7 +90,10 @@ func Each(ctx context.Context, c Client, f task.Filter, to task.Operation, o Opt
 	return func(yield func(Report, error) bool) {
 		at, err := parse(o.Cursor, begin(f, to, o.DryRun))
 		if to >= task.OperationCount {
-			err = &store.InvalidError{Field: "operation", Problem: fmt.Sprintf("%d, want less than %d", uint64(to), uint64(task.OperationCount))}
+			err = &store.InvalidError{
+				Field:   "operation",
+				Problem: fmt.Sprintf("%d, want less than %d", uint64(to), uint64(task.OperationCount)),
+			}
 		}
 		if err != nil {
 			yield(Report{}, err)
@@ -256,7 +259,8 @@ func (r *run) operate(ctx context.Context, seen *task.Task, until time.Time) err
 func (r *run) once(ctx context.Context, seen *task.Task) error {
 	for try := 1; ; try++ {
 		err := r.Change(ctx, seen, r.to, r.options.Reason)
-		if state, refused := errors.AsType[*task.StateError](err); !refused || !state.Changed || r.to != task.Cancel || try == cancelTries {
+		if state, refused := errors.AsType[*task.StateError](err); !refused || !state.Changed || r.to != task.Cancel ||
+			try == cancelTries {
 			return err
 		}
 		now, failed := r.GetLinear(ctx, seen.ID)

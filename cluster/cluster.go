@@ -184,7 +184,10 @@ func (c Config) check() error {
 	case c.Dir != "" && len(c.NATS) > 0:
 		return &store.InvalidError{Field: "nats", Problem: "want none beside Dir, which tells where NATS is"}
 	case c.Dir != "" && (c.EtcdTLS != nil || c.EtcdUser != "" || c.EtcdPassword != ""):
-		return &store.InvalidError{Field: "etcd", Problem: "want no EtcdTLS, EtcdUser and EtcdPassword beside Dir: its etcd asks for none"}
+		return &store.InvalidError{
+			Field:   "etcd",
+			Problem: "want no EtcdTLS, EtcdUser and EtcdPassword beside Dir: its etcd asks for none",
+		}
 	case c.Dir != "" && (c.NATSTLS != nil || c.NATSUser != "" || c.NATSPassword != "" || c.NATSCreds != "" || c.NATSNKey != ""):
 		return &store.InvalidError{Field: "nats", Problem: "want no NATSTLS, NATSUser, NATSPassword, NATSCreds and NATSNKey beside Dir, which tells how to get in"}
 	case c.Key != nil && (len(c.NATS) == 0 || c.Shards == 0):

@@ -44,7 +44,10 @@ func inDir(ctx context.Context, dir string, private bool, etcd *etcdstore.Config
 	case err != nil:
 		return fmt.Errorf("%w on %s", ErrNoNode, dir)
 	case found.Store != "":
-		return &store.InvalidError{Field: "dir", Problem: "the store in " + dir + " is in " + found.Store + ", which one process has: ask its API"}
+		return &store.InvalidError{
+			Field:   "dir",
+			Problem: "the store in " + dir + " is in " + found.Store + ", which one process has: ask its API",
+		}
 	}
 	d := directory{dir, found.Data, private, me()}
 	probing, cancel := context.WithTimeout(ctx, probeWithin)
@@ -75,7 +78,8 @@ func (d directory) now() (advertised.Servers, error) {
 		err = fmt.Errorf("%s holds the data of another cluster by now", d.path)
 	}
 	if at := slices.IndexFunc(a.Etcd, port); err == nil && d.private && at >= 0 {
-		err = fmt.Errorf("%w at %s: start the node on %s without EtcdPort (serve: --etcd-port)", connection.ErrNotPrivate, a.Etcd[at], d.path)
+		err = fmt.Errorf("%w at %s: start the node on %s without EtcdPort (serve: --etcd-port)",
+			connection.ErrNotPrivate, a.Etcd[at], d.path)
 	}
 	return a, err
 }
@@ -127,7 +131,8 @@ func (d directory) trusted(dir string) error {
 	}
 	by := owner(told)
 	if d.private && by != d.user {
-		return fmt.Errorf("%w: the node on %s is of user %d, and this process of user %d", connection.ErrNotPrivate, d.path, by, d.user)
+		return fmt.Errorf("%w: the node on %s is of user %d, and this process of user %d",
+			connection.ErrNotPrivate, d.path, by, d.user)
 	}
 	return closedToOthers(dir, by, "the owner of "+advert)
 }

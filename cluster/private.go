@@ -22,7 +22,8 @@ func (c Config) keepPrivate(store *etcdstore.Config) error {
 	if shows(c.EtcdTLS) {
 		return nil
 	}
-	err := fmt.Errorf("%w: want TLS with a client certificate, a user of etcd, or a socket (unix:PATH)", connection.ErrNotPrivate)
+	err := fmt.Errorf("%w: want TLS with a client certificate, a user of etcd, or a socket (unix:PATH)",
+		connection.ErrNotPrivate)
 	if path, socket := socketPath(c.Etcd[0]); socket && len(c.Etcd) == 1 {
 		if path, err = filepath.Abs(path); err != nil { // else @NAME would be a socket in no directory
 			return fmt.Errorf("socket of etcd: %w", err)
@@ -67,7 +68,10 @@ func socketPath(endpoint string) (path string, socket bool) {
 }
 
 // logRefused logs when dials begin to be refused: the client of etcd keeps why one failed to itself.
-func logRefused(log *slog.Logger, dial func(context.Context) (net.Conn, error)) func(context.Context) (net.Conn, error) {
+func logRefused(
+	log *slog.Logger,
+	dial func(context.Context) (net.Conn, error),
+) func(context.Context) (net.Conn, error) {
 	if log == nil {
 		return dial
 	}

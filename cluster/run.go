@@ -18,7 +18,11 @@ import (
 // Run returns what Open and engine.Node.Run would return, joined with the errors of functions that returned before
 // their context had ended. What a function returns after that does not count: a server that it has closed says so.
 // The Log of the node is by default that of Config.
-func (c Config) Run(ctx context.Context, cfg engine.NodeConfig, beside ...func(context.Context, *engine.Node) error) error {
+func (c Config) Run(
+	ctx context.Context,
+	cfg engine.NodeConfig,
+	beside ...func(context.Context, *engine.Node) error,
+) error {
 	if cfg.Log == nil {
 		cfg.Log = c.Log
 	}

@@ -97,7 +97,12 @@ func codeSchedulesOf(behaviors map[string]task.Behavior, now time.Time) (all []c
 
 // setEach sets schedules until ctx ends, each once. What fails is tried again each minute: a node may be present that
 // cannot read schedules.
-func setEach(ctx context.Context, left []codeSchedule, set func(context.Context, *codeSchedule) error, log *slog.Logger) {
+func setEach(
+	ctx context.Context,
+	left []codeSchedule,
+	set func(context.Context, *codeSchedule) error,
+	log *slog.Logger,
+) {
 	ticker := time.NewTicker(setSchedulesEvery)
 	defer ticker.Stop()
 	for {

@@ -22,7 +22,14 @@ func (s *Store) Append(ctx context.Context, o store.Ownership, after store.Head,
 }
 
 // append makes the operations of also in the same transaction, if what is given holds.
-func (s *Store) append(ctx context.Context, o store.Ownership, after store.Head, entry []byte, given []clientv3.Cmp, also []clientv3.Op) (int64, error) {
+func (s *Store) append(
+	ctx context.Context,
+	o store.Ownership,
+	after store.Head,
+	entry []byte,
+	given []clientv3.Cmp,
+	also []clientv3.Op,
+) (int64, error) {
 	if err := checkOwnership(o); err != nil {
 		return 0, err
 	}

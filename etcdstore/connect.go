@@ -72,7 +72,12 @@ func connect(ctx context.Context, cfg Config, tries *tries) (*clientv3.Client, e
 	options := []grpc.DialOption{
 		// gRPC's own schedule waits up to 2 minutes before it tries a member that was away.
 		grpc.WithConnectParams(grpc.ConnectParams{
-			Backoff:           backoff.Config{BaseDelay: 100 * time.Millisecond, Multiplier: 1.6, Jitter: 0.2, MaxDelay: 2 * time.Second},
+			Backoff: backoff.Config{
+				BaseDelay:  100 * time.Millisecond,
+				Multiplier: 1.6,
+				Jitter:     0.2,
+				MaxDelay:   2 * time.Second,
+			},
 			MinConnectTimeout: 5 * time.Second,
 		}),
 		grpc.WithChainUnaryInterceptor(tries.intercept),
@@ -116,7 +121,11 @@ type renewed struct {
 }
 
 // ClientHandshake implements credentials.TransportCredentials.
-func (r renewed) ClientHandshake(ctx context.Context, authority string, conn net.Conn) (net.Conn, credentials.AuthInfo, error) {
+func (r renewed) ClientHandshake(
+	ctx context.Context,
+	authority string,
+	conn net.Conn,
+) (net.Conn, credentials.AuthInfo, error) {
 	roots, err := r.cfg.Authorities()
 	if err != nil {
 		return nil, nil, err

@@ -156,7 +156,12 @@ var errBehind = errors.New("the consumer is behind")
 
 // read calls each with the entries from next on that were written up to the revision of its first page, which it
 // returns with the number of the entry that each has not seen yet.
-func (s *Store) read(ctx context.Context, shard int, next uint64, each func(store.Record) error) (uint64, int64, error) {
+func (s *Store) read(
+	ctx context.Context,
+	shard int,
+	next uint64,
+	each func(store.Record) error,
+) (uint64, int64, error) {
 	var until int64
 	for {
 		page, rev, err := s.page(ctx, shard, next)

@@ -76,5 +76,6 @@ func laned(key []byte, prefix string) (name string, lane uint8, err error) {
 
 // validSender reports whether a sender's id can be part of a key.
 func validSender(id string) bool {
-	return id != "" && len(id) <= 128 && strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-") == ""
+	return id != "" && len(id) <= 128 &&
+		strings.Trim(id, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789._:-") == ""
 }

@@ -41,7 +41,14 @@ func (s *Store) Loss(ctx context.Context, shard int) (store.Loss, error) {
 }
 
 // Recover is described in store.Losses.
-func (s *Store) Recover(ctx context.Context, o store.Ownership, after store.Head, entry []byte, l store.Loss, left store.SnapshotPointer) (int64, error) {
+func (s *Store) Recover(
+	ctx context.Context,
+	o store.Ownership,
+	after store.Head,
+	entry []byte,
+	l store.Loss,
+	left store.SnapshotPointer,
+) (int64, error) {
 	wrap := func(err error) error {
 		return fmt.Errorf("record in entry %d of shard %d what was lost: %w", after.Number+1, o.Shard, err)
 	}

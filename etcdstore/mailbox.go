@@ -101,7 +101,10 @@ func (s *Store) Batches(ctx context.Context, shard int) iter.Seq2[store.MailboxB
 			if batch == nil {
 				return nil // a slot
 			}
-			if !yield(store.MailboxBatch{Shard: shard, Sender: sender, Lane: lane, Revision: kv.ModRevision, Batch: batch}, nil) {
+			if !yield(
+				store.MailboxBatch{Shard: shard, Sender: sender, Lane: lane, Revision: kv.ModRevision, Batch: batch},
+				nil,
+			) {
 				return errStopped
 			}
 			return nil
@@ -134,7 +137,13 @@ func (s *Store) AnswerAs(ctx context.Context, o store.Ownership, b store.Mailbox
 	return nil // the batch has been replaced, or an earlier copy was applied
 }
 
-func (s *Store) answer(ctx context.Context, b store.MailboxBatch, answer []byte, fences []clientv3.Cmp, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
+func (s *Store) answer(
+	ctx context.Context,
+	b store.MailboxBatch,
+	answer []byte,
+	fences []clientv3.Cmp,
+	otherwise []clientv3.Op,
+) (*clientv3.TxnResponse, error) {
 	key := s.keys.batch(b.Shard, b.Sender, b.Lane)
 	if b.Revision <= 0 || !validSender(b.Sender) {
 		return nil, fmt.Errorf("answer %s: %w: not a posted batch", key, store.ErrRefused) // revision 0 would compare equal to absence

@@ -31,7 +31,8 @@ func (s *Store) findMeta(ctx context.Context, cfg *Config) error {
 	}
 	kvs := resp.Kvs
 	if len(kvs) == 0 && (cfg.Existing || cfg.ID != "") {
-		resp, err := s.get(ctx, string(s.keys), clientv3.WithRange(end(string(s.keys))), clientv3.WithLimit(1), clientv3.WithKeysOnly())
+		resp, err := s.get(ctx,
+			string(s.keys), clientv3.WithRange(end(string(s.keys))), clientv3.WithLimit(1), clientv3.WithKeysOnly())
 		if err != nil {
 			return fmt.Errorf("read meta: %w", err)
 		}
@@ -84,7 +85,8 @@ func (s *Store) findMeta(ctx context.Context, cfg *Config) error {
 	}
 	s.meta.created = kvs[0].CreateRevision
 	if cfg.Shards != 0 && cfg.Shards != s.meta.shards {
-		return fmt.Errorf("%d shards asked for, but the cluster was created with %d: %w", cfg.Shards, s.meta.shards, ErrShards)
+		return fmt.Errorf("%d shards asked for, but the cluster was created with %d: %w",
+			cfg.Shards, s.meta.shards, ErrShards)
 	}
 	return nil
 }

@@ -54,7 +54,12 @@ func (s *Store) putPart(ctx context.Context, o store.Ownership, entry uint64, pa
 }
 
 // Publish is described in store.Snapshots.
-func (s *Store) Publish(ctx context.Context, o store.Ownership, seen store.SnapshotPointer, snapshot store.SnapshotInfo) (store.SnapshotPointer, error) {
+func (s *Store) Publish(
+	ctx context.Context,
+	o store.Ownership,
+	seen store.SnapshotPointer,
+	snapshot store.SnapshotInfo,
+) (store.SnapshotPointer, error) {
 	kept := append([]store.SnapshotInfo{snapshot}, seen.Kept[:min(len(seen.Kept), 1)]...)
 	rev, err := s.publish(ctx, o, seen.Revision, kept)
 	if err != nil {
@@ -107,7 +112,8 @@ func (s *Store) publish(ctx context.Context, o store.Ownership, seen int64, kept
 // between and after them.
 func (s *Store) removeOthers(shard int, kept []store.SnapshotInfo) (deletes []clientv3.Op) {
 	key := func(k store.SnapshotInfo, part int) string { return s.keys.part(shard, k.Entry, k.Epoch, part) }
-	inOrder := slices.SortedFunc(slices.Values(kept), func(a, b store.SnapshotInfo) int { return cmp.Compare(key(a, 0), key(b, 0)) })
+	inOrder := slices.SortedFunc(slices.Values(kept),
+		func(a, b store.SnapshotInfo) int { return cmp.Compare(key(a, 0), key(b, 0)) })
 	from := s.keys.parts(shard)
 	for _, k := range inOrder {
 		deletes = append(deletes, clientv3.OpDelete(from, clientv3.WithRange(key(k, 0))))

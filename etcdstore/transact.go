@@ -28,7 +28,11 @@ var errClosed = errors.New("etcd client is closed")
 // transact sends the transaction, the same each time, until its outcome is known. It fails with store.ErrRefused when
 // etcd refused the only copy, with store.ErrSessionEnded when the lease that a put names is gone, and otherwise only
 // when ctx or the client ended while the outcome was unknown: with store.ErrFull when etcd last said so.
-func (s *Store) transact(ctx context.Context, compare []clientv3.Cmp, then, otherwise []clientv3.Op) (*clientv3.TxnResponse, error) {
+func (s *Store) transact(
+	ctx context.Context,
+	compare []clientv3.Cmp,
+	then, otherwise []clientv3.Op,
+) (*clientv3.TxnResponse, error) {
 	op := clientv3.OpTxn(fromBase(s.meta.base, compare), then, otherwise)
 	var resp clientv3.OpResponse
 	err := s.resend(ctx, func(ctx context.Context) (err error) {
@@ -96,7 +100,11 @@ func (s *Store) bounded(ctx context.Context, send func(context.Context) error) e
 }
 
 // get reads linearizably. A member that does not answer in time costs one of a few attempts.
-func (s *Store) get(ctx context.Context, key string, opts ...clientv3.OpOption) (resp *clientv3.GetResponse, err error) {
+func (s *Store) get(
+	ctx context.Context,
+	key string,
+	opts ...clientv3.OpOption,
+) (resp *clientv3.GetResponse, err error) {
 	if err := ctx.Err(); err != nil {
 		return nil, err // a server in this process may answer all the same
 	}
@@ -148,7 +156,8 @@ func refused(err error) bool {
 // tooLarge reports that etcd refused a request for its size.
 func tooLarge(err error) bool {
 	// The request is larger than the connection takes, at either end, or than etcd is told to take.
-	return errors.Is(err, rpctypes.ErrRequestTooLarge) || status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "message larger than max")
+	return errors.Is(err, rpctypes.ErrRequestTooLarge) ||
+		status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "message larger than max")
 }
 
 // put is clientv3.OpPut without copies of the value, which must not be changed any more: an etcd in the same process

@@ -33,7 +33,14 @@ type tries struct {
 type errTLS struct{ error }
 
 // intercept implements grpc.UnaryClientInterceptor. Nothing that Open sends does harm when it is sent again.
-func (t *tries) intercept(ctx context.Context, method string, req, reply any, conn *grpc.ClientConn, invoke grpc.UnaryInvoker, opts ...grpc.CallOption) error {
+func (t *tries) intercept(
+	ctx context.Context,
+	method string,
+	req, reply any,
+	conn *grpc.ClientConn,
+	invoke grpc.UnaryInvoker,
+	opts ...grpc.CallOption,
+) error {
 	if t.ended.Load() { // certificates may be mended while requests wait
 		err := invoke(ctx, method, req, reply, conn, opts...)
 		t.note(err)

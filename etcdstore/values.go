@@ -341,8 +341,10 @@ func checkKept(kept []store.SnapshotInfo) error {
 		}
 	}
 	newest, older := kept[0], oldest(kept)
-	if newest.Entry < older.Entry || newest.Epoch < older.Epoch || len(kept) == 2 && newest.Entry == older.Entry && newest.Epoch == older.Epoch {
-		return fmt.Errorf("snapshot of entry %d in epoch %d is not newer than %d in %d", newest.Entry, newest.Epoch, older.Entry, older.Epoch)
+	if newest.Entry < older.Entry || newest.Epoch < older.Epoch ||
+		len(kept) == 2 && newest.Entry == older.Entry && newest.Epoch == older.Epoch {
+		return fmt.Errorf("snapshot of entry %d in epoch %d is not newer than %d in %d",
+			newest.Entry, newest.Epoch, older.Entry, older.Epoch)
 	}
 	return nil
 }

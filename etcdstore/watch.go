@@ -110,7 +110,12 @@ func (s *Store) tail(ctx context.Context, prefix string, each func(*mvccpb.KeyVa
 
 // list calls each with what is stored under prefix, page by page. Nothing that was stored at the returned revision and
 // still is was missed.
-func (s *Store) list(ctx context.Context, prefix string, each func(*mvccpb.KeyValue) error, opts ...clientv3.OpOption) (rev int64, err error) {
+func (s *Store) list(
+	ctx context.Context,
+	prefix string,
+	each func(*mvccpb.KeyValue) error,
+	opts ...clientv3.OpOption,
+) (rev int64, err error) {
 	opts = append(opts, clientv3.WithRange(end(prefix)), clientv3.WithLimit(mailboxPage))
 	for from := prefix; ; {
 		resp, err := s.get(ctx, from, opts...)

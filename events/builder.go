@@ -171,7 +171,8 @@ func (b *Builder) Seal() ([]byte, error) {
 	e.Hash = chain(e.Prev, head, b.originDigests, b.digests)
 	out.Bytes(e.Hash[:])
 	if len(out.B) > MaxEntryBytes {
-		return nil, fmt.Errorf("entry %d of shard %d: %d bytes exceed the limit of %d", e.Number, e.Shard, len(out.B), MaxEntryBytes)
+		return nil, fmt.Errorf("entry %d of shard %d: %d bytes exceed the limit of %d",
+			e.Number, e.Shard, len(out.B), MaxEntryBytes)
 	}
 	return out.B, nil
 }

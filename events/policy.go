@@ -64,7 +64,10 @@ func (p *Policy) IsComplete() bool {
 		}
 	}
 	return p.LostDelay > 0 && p.Backoff.Base > 0 && p.Backoff.Max > 0 && p.Retain > 0 && p.MaxAttempts > 0 && p.MaxAttempts <= MaxPolicyCount &&
-		p.MaxLost > 0 && p.MaxLost <= MaxPolicyCount && p.RetainCount > 0 && p.RetainCount <= MaxPolicyCount && p.Priority >= 0 && p.Priority <= MaxPriority && p.Existing <= RunAgain
+		p.MaxLost > 0 && p.MaxLost <= MaxPolicyCount && p.RetainCount > 0 && p.RetainCount <= MaxPolicyCount &&
+		p.Priority >= 0 &&
+		p.Priority <= MaxPriority &&
+		p.Existing <= RunAgain
 }
 
 // Complete returns the policy with every default filled in, or an error that names the field out of range.

@@ -73,7 +73,8 @@ func ValidateSchedule(name string) error {
 	case name == "." || name == "..":
 		return fmt.Errorf("schedule %q: has another meaning in a URL", name)
 	case name == Settings.Affinity(), strings.HasPrefix(name, StorePrefix):
-		return fmt.Errorf("schedule %q: reserved, as %s and all that begin with %s are", name, Settings.Affinity(), StorePrefix)
+		return fmt.Errorf("schedule %q: reserved, as %s and all that begin with %s are",
+			name, Settings.Affinity(), StorePrefix)
 	}
 	return nil
 }

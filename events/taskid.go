@@ -31,7 +31,8 @@ func (id TaskID) Validate() error {
 		case c == '/' && slash < 0:
 			slash = i
 		default:
-			return fmt.Errorf("task id %q: byte %d is %s, want [A-Za-z0-9._:-] and at most one slash", id, i, shown(string(id[i:])))
+			return fmt.Errorf("task id %q: byte %d is %s, want [A-Za-z0-9._:-] and at most one slash",
+				id, i, shown(string(id[i:])))
 		}
 	}
 	if slash == 0 || slash == len(id)-1 {

@@ -74,7 +74,8 @@ func (t *Ties) check() error {
 		}
 	}
 	if t.Run >= runOriginEnd || t.Run != 0 && t.Schedule == "" {
-		return fmt.Errorf("run of origin %d and schedule %q, want an origin less than %d of a schedule", t.Run, t.Schedule, runOriginEnd)
+		return fmt.Errorf("run of origin %d and schedule %q, want an origin less than %d of a schedule",
+			t.Run, t.Schedule, runOriginEnd)
 	}
 	for _, f := range [...]struct{ name, text string }{{"schedule", t.Schedule}, {"group", t.Group}, {"by", t.By}} {
 		if len(f.text) > MaxNameBytes {

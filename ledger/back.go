@@ -19,7 +19,12 @@ var errStopped = errors.New("the consumer has stopped")
 
 // back yields the events of a life from the one at ref back to its first, newest first. It reads the store, many
 // entries at once where the events stand close together, and then the archive for what was trimmed, each segment once.
-func (r *Reader) back(ctx context.Context, shard int, id events.TaskID, ref events.Ref) iter.Seq2[*events.Event, error] {
+func (r *Reader) back(
+	ctx context.Context,
+	shard int,
+	id events.TaskID,
+	ref events.Ref,
+) iter.Seq2[*events.Event, error] {
 	return func(yield func(*events.Event, error) bool) {
 		w := &walk{r, shard, id, ref, func(ev *events.Event) bool { return yield(ev, nil) }}
 		if err := w.run(ctx); err != nil && !errors.Is(err, errStopped) {

@@ -95,12 +95,17 @@ func ParseCheckpoint(text string) (p Checkpoint, err error) {
 	for _, line := range lines[3 : len(lines)-1] {
 		h, err := parseHead(line)
 		if err != nil {
-			return Checkpoint{}, fmt.Errorf("checkpoint: line %.100q: want shard, entry, hash, and form and digest of the state", line)
+			return Checkpoint{}, fmt.Errorf(
+				"checkpoint: line %.100q: want shard, entry, hash, and form and digest of the state",
+				line,
+			)
 		}
 		p.Heads = append(p.Heads, h)
 	}
 	if p.String() != text {
-		return Checkpoint{}, errors.New("checkpoint: numbers with leading zeros, hashes in capitals, or a time that is not in UTC")
+		return Checkpoint{}, errors.New(
+			"checkpoint: numbers with leading zeros, hashes in capitals, or a time that is not in UTC",
+		)
 	}
 	return p, nil
 }
@@ -136,11 +141,17 @@ func headsOf(all []Checkpoint, cluster store.Cluster) (map[int]headsByEntry, err
 	heads := map[int]headsByEntry{}
 	for _, p := range all {
 		if p.Cluster != cluster.ID {
-			return nil, &store.InvalidError{Field: "checkpoint", Problem: fmt.Sprintf("of cluster %.100q, this is %s", p.Cluster, cluster.ID)}
+			return nil, &store.InvalidError{
+				Field:   "checkpoint",
+				Problem: fmt.Sprintf("of cluster %.100q, this is %s", p.Cluster, cluster.ID),
+			}
 		}
 		for _, h := range p.Heads {
 			if h.Shard >= cluster.Shards {
-				return nil, &store.InvalidError{Field: "checkpoint", Problem: fmt.Sprintf("of shard %d of %d", h.Shard, cluster.Shards)}
+				return nil, &store.InvalidError{
+					Field:   "checkpoint",
+					Problem: fmt.Sprintf("of shard %d of %d", h.Shard, cluster.Shards),
+				}
 			}
 			if heads[h.Shard] == nil {
 				heads[h.Shard] = headsByEntry{}
@@ -149,9 +160,15 @@ func headsOf(all []Checkpoint, cluster store.Cluster) (map[int]headsByEntry, err
 			none := events.Hash{}
 			switch {
 			case known && was.Hash != h.Hash:
-				return nil, &store.InvalidError{Field: "checkpoint", Problem: fmt.Sprintf("two hashes of entry %d of shard %d", h.Entry, h.Shard)}
+				return nil, &store.InvalidError{
+					Field:   "checkpoint",
+					Problem: fmt.Sprintf("two hashes of entry %d of shard %d", h.Entry, h.Shard),
+				}
 			case known && was.Form == h.Form && was.State != h.State:
-				return nil, &store.InvalidError{Field: "checkpoint", Problem: fmt.Sprintf("two states after entry %d of shard %d", h.Entry, h.Shard)}
+				return nil, &store.InvalidError{
+					Field:   "checkpoint",
+					Problem: fmt.Sprintf("two states after entry %d of shard %d", h.Entry, h.Shard),
+				}
 			case known && (h.State == none || was.Form == projection.DigestForm()):
 				continue
 			}

@@ -65,9 +65,11 @@ func (v *verifier) compareState(head *CheckpointHead, digest events.Hash) {
 	case head.State == digest:
 		v.proved = head.Entry
 	case v.folds > 1:
-		v.damaged(DamageSnapshot, v.folds-1, "the state that it holds has become another one by entry %d than the checkpoint has", head.Entry)
+		v.damaged(DamageSnapshot,
+			v.folds-1, "the state that it holds has become another one by entry %d than the checkpoint has", head.Entry)
 	default:
-		v.damaged(DamageCheckpoint, head.Entry, "the entries lead to another state than the checkpoint has, which the owner served then")
+		v.damaged(DamageCheckpoint,
+			head.Entry, "the entries lead to another state than the checkpoint has, which the owner served then")
 	}
 }
 
@@ -92,8 +94,15 @@ func (v *verifier) tellUnproved(o *VerifyOptions) {
 	switch {
 	case v.folds == 1 || v.proved != 0:
 	case v.form != "":
-		all = append(all, fmt.Sprintf("the state after entry %d is not compared: the checkpoint tells states in the form %s, this program in %s",
-			v.folds-1, v.form, projection.DigestForm()))
+		all = append(
+			all,
+			fmt.Sprintf(
+				"the state after entry %d is not compared: the checkpoint tells states in the form %s, this program in %s",
+				v.folds-1,
+				v.form,
+				projection.DigestForm(),
+			),
+		)
 	default:
 		all = append(all, fmt.Sprintf("the state after entry %d, with which the fold begins, stands in no checkpoint of that entry or a later one",
 			v.folds-1))

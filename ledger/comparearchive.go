@@ -69,7 +69,8 @@ func (v *verifier) differ(journal, archived store.Record) {
 	if _, err := events.Decode(archived.Data); err != nil {
 		v.damaged(unread(err), journal.Number, "in the archive: %v", err)
 	}
-	v.damaged(DamageArchive, journal.Number, "the archive continues otherwise: it holds another entry of that number than the journal")
+	v.damaged(DamageArchive,
+		journal.Number, "the archive continues otherwise: it holds another entry of that number than the journal")
 }
 
 func (v *verifier) archiveUnreadable(err error, entry uint64) error {

@@ -32,7 +32,11 @@ func (l *Ledger) ExportShard(ctx context.Context, shard int, w io.Writer, sign S
 	if err != nil {
 		return fmt.Errorf("export shard %d: %w", shard, err)
 	}
-	x := exporter{out: json.NewEncoder(w), header: exportform.Header{Cluster: l.cfg.Cluster.ID, Shard: shard, From: from}, sign: sign}
+	x := exporter{
+		out:    json.NewEncoder(w),
+		header: exportform.Header{Cluster: l.cfg.Cluster.ID, Shard: shard, From: from},
+		sign:   sign,
+	}
 	return x.run(ctx, r, 0, func(rec store.Record, e *events.Entry) (exportform.Line, error) {
 		return exportform.Line{Entry: rec.Data}, nil
 	})
@@ -60,7 +64,11 @@ func (l *Ledger) ExportTask(ctx context.Context, id events.TaskID, w io.Writer, 
 		return fmt.Errorf("export %s: %w", id, err)
 	}
 	last := f.last()
-	x := exporter{out: json.NewEncoder(w), header: exportform.Header{Cluster: l.cfg.Cluster.ID, Shard: f.shard, Task: id, From: first.Entry()}, sign: sign}
+	x := exporter{
+		out:    json.NewEncoder(w),
+		header: exportform.Header{Cluster: l.cfg.Cluster.ID, Shard: f.shard, Task: id, From: first.Entry()},
+		sign:   sign,
+	}
 	mine := func(ev *events.Event) bool {
 		return ev.Task == id && ev.Position.Ref >= first && ev.Position.Ref <= last
 	}
@@ -95,7 +103,12 @@ type exporter struct {
 }
 
 // run writes a line for every entry from the header's From on up to last; 0 = all.
-func (x *exporter) run(ctx context.Context, r *Reader, last uint64, line func(store.Record, *events.Entry) (exportform.Line, error)) error {
+func (x *exporter) run(
+	ctx context.Context,
+	r *Reader,
+	last uint64,
+	line func(store.Record, *events.Entry) (exportform.Line, error),
+) error {
 	x.header.Format, x.header.Version = exportform.Format, exportform.Version
 	head := CheckpointHead{Shard: x.header.Shard}
 	for rec, err := range r.Read(ctx, x.header.Shard, x.header.From) {
@@ -122,7 +135,11 @@ func (x *exporter) run(ctx context.Context, r *Reader, last uint64, line func(st
 	return x.out.Encode(end)
 }
 
-func (x *exporter) entry(rec store.Record, head *CheckpointHead, line func(store.Record, *events.Entry) (exportform.Line, error)) error {
+func (x *exporter) entry(
+	rec store.Record,
+	head *CheckpointHead,
+	line func(store.Record, *events.Entry) (exportform.Line, error),
+) error {
 	e, err := events.Decode(rec.Data)
 	if err != nil {
 		return err

@@ -85,7 +85,10 @@ func (v *exportVerifier) header(lines *bufio.Scanner) error {
 		return &store.InvalidError{Field: "file", Problem: "not an export of taskledger"}
 	}
 	if h.Version != exportform.Version {
-		return &store.InvalidError{Field: "file", Problem: fmt.Sprintf("export version %d, this program reads %d", h.Version, exportform.Version)}
+		return &store.InvalidError{
+			Field:   "file",
+			Problem: fmt.Sprintf("export version %d, this program reads %d", h.Version, exportform.Version),
+		}
 	}
 	if h.From == 0 {
 		return &store.InvalidError{Field: "file", Problem: "export from entry 0, want 1 or more"}

@@ -61,7 +61,10 @@ func (l *Ledger) follow(ctx context.Context, from Cursor, yield func(EntryBatch)
 	}
 	at := make(Cursor, l.cfg.Cluster.Shards)
 	if copy(at, from); from != nil && len(from) != len(at) {
-		return &store.InvalidError{Field: "cursor", Problem: fmt.Sprintf("of %d shards, the cluster has %d", len(from), len(at))}
+		return &store.InvalidError{
+			Field:   "cursor",
+			Problem: fmt.Sprintf("of %d shards, the cluster has %d", len(from), len(at)),
+		}
 	}
 	if err := l.notAhead(ctx, r, "cursor", at); err != nil {
 		return err
@@ -73,7 +76,8 @@ func (l *Ledger) follow(ctx context.Context, from Cursor, yield func(EntryBatch)
 	past, begins := map[int]iter.Seq2[StoredEntry, error]{}, map[int]uint64{}
 	for shard, last := range at {
 		begins[shard] = last + 1
-		past[shard] = while(Decoded(shard, last+1, r.Read(ctx, shard, last+1)), func(e StoredEntry) bool { return e.Revision <= now })
+		past[shard] = while(Decoded(shard, last+1, r.Read(ctx, shard, last+1)),
+			func(e StoredEntry) bool { return e.Revision <= now })
 	}
 	before := newRecall(r, l.cfg.Owners)
 	for _, seq := range []iter.Seq2[StoredEntry, error]{merged.Of(maps.Values(past), StoredEntry.before), r.present(ctx, at)} {

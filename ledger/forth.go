@@ -37,9 +37,26 @@ type after struct {
 // maxHeld-th on the way: each event is then read twice. wanted bounds the events that are taken; 0 = all.
 //
 // If the beginning cannot be read, forth yields the rest and then the error; if whole is set, the error alone.
-func (r *Reader) forth(ctx context.Context, shard int, id events.TaskID, at after, known []events.Ref, wanted uint64, whole bool) iter.Seq2[*events.Event, error] {
+func (r *Reader) forth(
+	ctx context.Context,
+	shard int,
+	id events.TaskID,
+	at after,
+	known []events.Ref,
+	wanted uint64,
+	whole bool,
+) iter.Seq2[*events.Event, error] {
 	return func(yield func(*events.Event, error) bool) {
-		m := &march{reader: r, shard: shard, id: id, at: at, known: known, whole: whole, wanted: cmp.Or(wanted, math.MaxUint64), yield: func(ev *events.Event) bool { return yield(ev, nil) }}
+		m := &march{
+			reader: r,
+			shard:  shard,
+			id:     id,
+			at:     at,
+			known:  known,
+			whole:  whole,
+			wanted: cmp.Or(wanted, math.MaxUint64),
+			yield:  func(ev *events.Event) bool { return yield(ev, nil) },
+		}
 		if err := m.run(ctx); err != nil && !errors.Is(err, errStopped) {
 			yield(nil, err)
 		}
@@ -248,7 +265,8 @@ func (m *march) note(ctx context.Context) error {
 		}
 	}
 	if len(met) == 0 && !cut {
-		return fmt.Errorf("%w: the events up to %s are not numbered from 1 on without a gap", events.ErrDamaged, m.position(m.known[0]))
+		return fmt.Errorf("%w: the events up to %s are not numbered from 1 on without a gap",
+			events.ErrDamaged, m.position(m.known[0]))
 	}
 	slices.Reverse(met)
 	m.known = slices.Concat(met, m.known)

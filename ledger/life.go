@@ -56,7 +56,10 @@ func (l *Ledger) turn(ctx context.Context, at pagecursor.Cursor) (*life, error) 
 	}
 	ev, err := f.reader.Event(ctx, f.shard, at.Ref)
 	if err == nil && (ev.Task != at.Task || ev.Seq != at.Seq) {
-		err = &store.InvalidError{Field: "cursor", Problem: "it names no event of the task: the cluster may have been restored since"}
+		err = &store.InvalidError{
+			Field:   "cursor",
+			Problem: "it names no event of the task: the cluster may have been restored since",
+		}
 	}
 	return f, err
 }
@@ -71,7 +74,13 @@ func (l *Ledger) ask(ctx context.Context, id events.TaskID) (*life, error) {
 	if err != nil {
 		return nil, err
 	}
-	f := &life{Owners: l.cfg.Owners, reader: r, shard: id.Shard(l.cfg.Cluster.Shards), id: id, milestones: l.cfg.Milestones}
+	f := &life{
+		Owners:     l.cfg.Owners,
+		reader:     r,
+		shard:      id.Shard(l.cfg.Cluster.Shards),
+		id:         id,
+		milestones: l.cfg.Milestones,
+	}
 	ask, cancel := context.WithTimeout(ctx, askOwnersFor)
 	defer cancel()
 	f.now, f.untold = l.cfg.Owners.Task(ask, id)
@@ -120,7 +129,12 @@ func (f *life) first(ctx context.Context) (first events.Ref, err error) {
 // last finds the task up to a time, 0 = now, as far as it tells where its events are: in the store, then in the
 // archive, newest first. What begins in the archive is told by its last event alone. It wraps ErrNotFound, or
 // ErrTrimmed where the first entries are not there and may have held the task.
-func (r *Reader) last(ctx context.Context, shard int, id events.TaskID, until events.Millis) (t projection.Task, err error) {
+func (r *Reader) last(
+	ctx context.Context,
+	shard int,
+	id events.TaskID,
+	until events.Millis,
+) (t projection.Task, err error) {
 	first, err := r.First(ctx, shard)
 	if err != nil {
 		return t, err

@@ -98,7 +98,10 @@ func (l *Ledger) pages(ctx context.Context, id events.TaskID, o HistoryOptions, 
 			at.Behavior, at.Node = "", ""
 		}
 		if o.States && o.Fold > 0 && at.Seq > uint64(o.Fold) {
-			return &store.InvalidError{Field: "states", Problem: fmt.Sprintf("%d events before the page are to be folded, the limit is %d", at.Seq, o.Fold)}
+			return &store.InvalidError{
+				Field:   "states",
+				Problem: fmt.Sprintf("%d events before the page are to be folded, the limit is %d", at.Seq, o.Fold),
+			}
 		}
 		find = func() (*life, error) { return l.turn(ctx, at) }
 	}

@@ -199,13 +199,17 @@ func continues(shard int, archived, rec store.Record) error {
 	if unread != nil || damaged != nil || e.Prev == before.Hash {
 		return nil
 	}
-	return fmt.Errorf("shard %d: %w: entry %d of the journal follows hash %s, entry %d of the archive has %s", shard, errOtherwise,
-		rec.Number, e.Prev, archived.Number, before.Hash)
+	return fmt.Errorf("shard %d: %w: entry %d of the journal follows hash %s, entry %d of the archive has %s",
+		shard, errOtherwise, rec.Number, e.Prev, archived.Number, before.Hash)
 }
 
 // pass yields the records of seq and sets next to the number after the last of them. It returns the error that ended
 // seq, or that the consumer has stopped.
-func pass(seq iter.Seq2[store.Record, error], next *uint64, yield func(store.Record, error) bool) (err error, stopped bool) {
+func pass(
+	seq iter.Seq2[store.Record, error],
+	next *uint64,
+	yield func(store.Record, error) bool,
+) (err error, stopped bool) {
 	for rec, err := range seq {
 		if err != nil {
 			return err, false

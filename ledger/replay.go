@@ -173,7 +173,12 @@ func (l *Ledger) after(ctx context.Context, r *Reader, positions []events.Positi
 }
 
 // begin returns the state, if it is needed, and the entry to begin with; after = 0 is the beginning.
-func (o *ReplayOptions) begin(ctx context.Context, r *Reader, shard int, after events.Ref) (*projection.Shard, uint64, error) {
+func (o *ReplayOptions) begin(
+	ctx context.Context,
+	r *Reader,
+	shard int,
+	after events.Ref,
+) (*projection.Shard, uint64, error) {
 	if o.folds() {
 		state, err := r.beginning(ctx, shard)
 		if err == nil && state.Number > 0 && events.MillisOf(o.From) <= state.Time {

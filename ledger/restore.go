@@ -59,7 +59,12 @@ func (r *Reader) Restore(ctx context.Context, shard int, s store.SnapshotInfo) (
 var errOther = errors.New("it is not the one that the pointer names")
 
 // sum calls each for every part of a snapshot, and returns the hash of all.
-func (r *Reader) sum(ctx context.Context, shard int, s store.SnapshotInfo, each func(part []byte) error) (events.Hash, error) {
+func (r *Reader) sum(
+	ctx context.Context,
+	shard int,
+	s store.SnapshotInfo,
+	each func(part []byte) error,
+) (events.Hash, error) {
 	sums := sha256.New()
 	for part, err := range r.snapshots.Parts(ctx, shard, s) {
 		if err != nil {

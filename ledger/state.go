@@ -111,7 +111,11 @@ func (f *life) state(ctx context.Context, until events.Millis, seq uint64) (t pr
 
 // from returns a fold of the life from where the state up to a time or an event is to be folded, and the event after
 // which it goes on. The returned function must be called once the state was folded.
-func (f *life) from(ctx context.Context, until events.Millis, seq uint64) (fold *projection.Life, at after, done func(), err error) {
+func (f *life) from(
+	ctx context.Context,
+	until events.Millis,
+	seq uint64,
+) (fold *projection.Life, at after, done func(), err error) {
 	f.marks, done = nil, func() {}
 	far := seq
 	if seq == 0 {

@@ -99,7 +99,8 @@ func (l *Ledger) verifyShard(
 		if err := v.run(ctx, r, archive); err != nil || v.Damage != DamageMissing {
 			v.Unknown = silent && !o.Archive && len(heads) > 0 && v.From > 1 && v.Damage == ""
 			if archive && v.From > 1 && !v.Unknown {
-				v.damaged(DamageMissing, 1, "neither journal nor archive has what was before entry %d: it was dropped, or removed", v.From)
+				v.damaged(DamageMissing,
+					1, "neither journal nor archive has what was before entry %d: it was dropped, or removed", v.From)
 			}
 			return v, err
 		}

@@ -94,7 +94,8 @@ func Sum(shards ...[]Figures) []Figures {
 	var all []Figures
 	for _, shard := range shards {
 		for i := range shard {
-			at, found := slices.BinarySearchFunc(all, shard[i].Behavior, func(f Figures, id string) int { return cmp.Compare(f.Behavior, id) })
+			at, found := slices.BinarySearchFunc(all,
+				shard[i].Behavior, func(f Figures, id string) int { return cmp.Compare(f.Behavior, id) })
 			if found {
 				all[at].Plus(&shard[i])
 			} else {
@@ -128,7 +129,8 @@ const maxNumber = 1 << 53
 // Unpack reads the form that Pack writes, and refuses figures that no owner can report.
 func Unpack(behaviors []string, numbers []int64) ([]Figures, error) {
 	if len(behaviors) > MaxBehaviors+1 || len(numbers) != len(behaviors)*width {
-		return nil, fmt.Errorf("%d numbers of %d behaviors, want %d of each of %d at most", len(numbers), len(behaviors), width, MaxBehaviors+1)
+		return nil, fmt.Errorf("%d numbers of %d behaviors, want %d of each of %d at most",
+			len(numbers), len(behaviors), width, MaxBehaviors+1)
 	}
 	if slices.ContainsFunc(numbers, func(n int64) bool { return n < 0 || n > maxNumber }) {
 		return nil, errors.New("a figure is below 0 or too large")

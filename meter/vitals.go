@@ -59,13 +59,20 @@ func (v *Vitals) Degraded() (all []string) {
 		all = append(all, fmt.Sprintf("%d shards are quarantined: the command shards says why", v.ShardsQuarantined))
 	}
 	if v.ShardsNotTrimmed > 0 {
-		all = append(all, fmt.Sprintf("the journals of %d shards are not trimmed: the command shards says why", v.ShardsNotTrimmed))
+		all = append(all,
+			fmt.Sprintf("the journals of %d shards are not trimmed: the command shards says why", v.ShardsNotTrimmed))
 	}
 	if v.ArchiveProblem != "" {
 		all = append(all, "the archive does not keep everything: "+v.ArchiveProblem)
 	}
 	if v.SlotsStuck > 0 {
-		all = append(all, fmt.Sprintf("%d slots are held by functions that did not return after their context had ended: the log names them", v.SlotsStuck))
+		all = append(
+			all,
+			fmt.Sprintf(
+				"%d slots are held by functions that did not return after their context had ended: the log names them",
+				v.SlotsStuck,
+			),
+		)
 	}
 	return all
 }

@@ -110,7 +110,12 @@ func (a *Archive) Head(ctx context.Context, shard int) (store.ArchiveHead, error
 
 // Archive implements store.Archiver. Besides the errors named there, it wraps nats.ErrMaxPayload beyond the server's
 // limit, store.ErrFull when JetStream has no space left, and ErrNoJetStream.
-func (a *Archive) Archive(ctx context.Context, shard int, after store.ArchiveHead, entries []store.Record) (store.ArchiveHead, error) {
+func (a *Archive) Archive(
+	ctx context.Context,
+	shard int,
+	after store.ArchiveHead,
+	entries []store.Record,
+) (store.ArchiveHead, error) {
 	wrap := func(err error) (store.ArchiveHead, error) {
 		return store.ArchiveHead{}, fmt.Errorf("archive entries of shard %d after %d: %w", shard, after.Entry, err)
 	}
@@ -142,7 +147,12 @@ func (a *Archive) Archive(ctx context.Context, shard int, after store.ArchiveHea
 }
 
 // append sends the segment until it is known to be stored or refused, a few times at most.
-func (a *Archive) append(ctx context.Context, shard int, after store.ArchiveHead, s *segment) (sequence uint64, err error) {
+func (a *Archive) append(
+	ctx context.Context,
+	shard int,
+	after store.ArchiveHead,
+	s *segment,
+) (sequence uint64, err error) {
 	for range maxSends {
 		sequence, err = a.send(ctx, shard, after.Sequence, s)
 		if err == nil || refused(err) {

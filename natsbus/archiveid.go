@@ -133,7 +133,9 @@ func (a *Archive) name(ctx context.Context, c jetstream.StreamConfig) error {
 	switch {
 	case err == nil:
 		a.naming.failed.Store(nil)
-	case errors.Is(err, nats.ErrDisconnected), errors.Is(err, nats.ErrConnectionClosed), ctx.Err() != nil: // it is tried again
+	case errors.Is(err, nats.ErrDisconnected),
+		errors.Is(err, nats.ErrConnectionClosed),
+		ctx.Err() != nil: // it is tried again
 		return fmt.Errorf("write the cluster's id into its metadata: %w", err)
 	case a.naming.failed.Swap(new(time.Now())) == nil:
 		a.bus.log.WarnContext(ctx, "the archive does not tell its cluster: another one of this name could write to it",

@@ -125,7 +125,8 @@ func (r *reader) read(ctx context.Context, yield func(store.Record) bool) error 
 			if !yield(rec) {
 				return nil
 			}
-			if await == nil && unread == nil && m.sequence < r.end && !whole { // not before: who wants one entry has stopped by now
+			if await == nil && unread == nil && m.sequence < r.end &&
+				!whole { // not before: who wants one entry has stopped by now
 				await = r.ask(ctx, &asking, m)
 			}
 		}
@@ -154,7 +155,8 @@ func (p part) holds(shard int, m *stored) error {
 	}
 	begins, err := readBegins(m)
 	if err == nil && begins != p.begins {
-		err = fmt.Errorf("the archive began anew after segment %d, as it tells, and after %d, as the last one does", begins, p.begins)
+		err = fmt.Errorf("the archive began anew after segment %d, as it tells, and after %d, as the last one does",
+			begins, p.begins)
 	}
 	if err != nil {
 		return damaged(shard, m, err)
@@ -263,7 +265,12 @@ func noArchive(err error) error {
 // FindArchived implements store.ArchiveReader. It reads the headers of the segments of the shard, up to the one
 // with the entry last, and then, from the newest on, the segments that may hold the task: all their entries up to
 // last are yielded.
-func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskID, last uint64) iter.Seq2[store.Record, error] {
+func (a *Archive) FindArchived(
+	ctx context.Context,
+	shard int,
+	task events.TaskID,
+	last uint64,
+) iter.Seq2[store.Record, error] {
 	return func(yield func(store.Record, error) bool) {
 		if err := a.findTask(ctx, shard, task, last, func(rec store.Record) bool { return yield(rec, nil) }); err != nil {
 			yield(store.Record{}, fmt.Errorf("find task %s in the archive of shard %d: %w", task, shard, err))
@@ -271,7 +278,13 @@ func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskI
 	}
 }
 
-func (a *Archive) findTask(ctx context.Context, shard int, task events.TaskID, last uint64, yield func(store.Record) bool) error {
+func (a *Archive) findTask(
+	ctx context.Context,
+	shard int,
+	task events.TaskID,
+	last uint64,
+	yield func(store.Record) bool,
+) error {
 	if err := a.belongs(ctx); err != nil {
 		return noArchive(err)
 	}
@@ -332,7 +345,12 @@ func partOf(parts []part, sequence uint64) (of part, is bool) {
 
 // candidates returns the sequences of the messages that may hold the task in entries that count, in order. A gap
 // between segments, in which the task may have been, is damage.
-func (a *Archive) candidates(ctx context.Context, shard int, task events.TaskID, parts []part) (sequences []uint64, gap, err error) {
+func (a *Archive) candidates(
+	ctx context.Context,
+	shard int,
+	task events.TaskID,
+	parts []part,
+) (sequences []uint64, gap, err error) {
 	var headers jetstream.Consumer
 	err = a.request(ctx, func(ctx context.Context) (err error) {
 		headers, err = a.js.CreateConsumer(ctx, a.stream, jetstream.ConsumerConfig{
@@ -352,33 +370,39 @@ func (a *Archive) candidates(ctx context.Context, shard int, task events.TaskID,
 	due := uint64(0)
 	after := false // the entries of the segments that are left come after those that count
 	for read := uint64(0); read < info.NumPending && !after; {
-		n, err := a.fetchHeaders(ctx, headers, read, int(min(info.NumPending-read, headersAtOnce)), func(m jetstream.Msg, sequence uint64) {
-			of, is := partOf(parts, sequence)
-			if !is {
-				return
-			}
-			here := &stored{sequence: sequence, header: m.Headers()}
-			if stray == nil {
-				stray = of.holds(shard, here)
-			}
-			if at, err := readSpan(here.header); err == nil {
-				begins := sequence == of.low.sequence // and then behind what the part before has, or with some of that
-				if at.first != due && (!begins || due != 0 && at.first > due) && due <= of.last {
-					err := fmt.Errorf("entry %d where %d is due", at.first, due)
-					if at.first > due {
-						err = fmt.Errorf("%w: %w", err, store.ErrTrimmed)
-					}
-					gap = cmp.Or(gap, damaged(shard, here, err))
-				}
-				if due = at.last + 1; at.first > of.last {
-					after = after || of.end == parts[0].end
+		n, err := a.fetchHeaders(
+			ctx,
+			headers,
+			read,
+			int(min(info.NumPending-read, headersAtOnce)),
+			func(m jetstream.Msg, sequence uint64) {
+				of, is := partOf(parts, sequence)
+				if !is {
 					return
 				}
-			}
-			if parseFilter(m.Headers().Get(tasksHeader)).mayHold(task) {
-				sequences = append(sequences, sequence)
-			}
-		})
+				here := &stored{sequence: sequence, header: m.Headers()}
+				if stray == nil {
+					stray = of.holds(shard, here)
+				}
+				if at, err := readSpan(here.header); err == nil {
+					begins := sequence == of.low.sequence // and then behind what the part before has, or with some of that
+					if at.first != due && (!begins || due != 0 && at.first > due) && due <= of.last {
+						err := fmt.Errorf("entry %d where %d is due", at.first, due)
+						if at.first > due {
+							err = fmt.Errorf("%w: %w", err, store.ErrTrimmed)
+						}
+						gap = cmp.Or(gap, damaged(shard, here, err))
+					}
+					if due = at.last + 1; at.first > of.last {
+						after = after || of.end == parts[0].end
+						return
+					}
+				}
+				if parseFilter(m.Headers().Get(tasksHeader)).mayHold(task) {
+					sequences = append(sequences, sequence)
+				}
+			},
+		)
 		if err = cmp.Or(err, stray); err != nil {
 			return nil, nil, fmt.Errorf("read headers of stream %s: %w", a.stream, err)
 		}
@@ -389,7 +413,13 @@ func (a *Archive) candidates(ctx context.Context, shard int, task events.TaskID,
 
 // fetchHeaders calls see for the next n headers, of which read have come before. An error means that some did not
 // come.
-func (a *Archive) fetchHeaders(ctx context.Context, from jetstream.Consumer, read uint64, n int, see func(jetstream.Msg, uint64)) (seen uint64, err error) {
+func (a *Archive) fetchHeaders(
+	ctx context.Context,
+	from jetstream.Consumer,
+	read uint64,
+	n int,
+	see func(jetstream.Msg, uint64),
+) (seen uint64, err error) {
 	err = a.request(ctx, func(ctx context.Context) error {
 		batch, err := from.Fetch(n, jetstream.FetchContext(ctx))
 		if err != nil {

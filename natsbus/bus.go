@@ -158,7 +158,8 @@ func (b *Bus) dropForged(subject string) {
 	if told := b.forgedTold.Load(); now-told < int64(tellForgedEvery) || !b.forgedTold.CompareAndSwap(told, now) {
 		return
 	}
-	b.log.Warn("messages are dropped that no member with this cluster's key has sent, or that were garbled", "subject", subject, "dropped", n)
+	b.log.Warn("messages are dropped that no member with this cluster's key has sent, or that were garbled",
+		"subject", subject, "dropped", n)
 }
 
 // Close ends every subscription, waits for handlers that are running, and closes the connection unless it was

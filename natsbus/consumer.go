@@ -32,7 +32,8 @@ func (c *consumer) request(ctx context.Context, do func(context.Context) error) 
 	case !c.conn.IsConnected():
 		return errLost
 	}
-	ctx, expire := context.WithTimeoutCause(ctx, requestTimeout, fmt.Errorf("no answer from NATS within %s", requestTimeout))
+	ctx, expire := context.WithTimeoutCause(ctx,
+		requestTimeout, fmt.Errorf("no answer from NATS within %s", requestTimeout))
 	defer expire()
 	ctx, end := context.WithCancelCause(ctx)
 	defer end(nil)
@@ -60,7 +61,10 @@ func (c *consumer) info(ctx context.Context) (is *jetstream.ConsumerInfo, err er
 }
 
 // streamInfo returns what JetStream knows of the stream.
-func (c *consumer) streamInfo(ctx context.Context, of ...jetstream.StreamInfoOpt) (is *jetstream.StreamInfo, err error) {
+func (c *consumer) streamInfo(
+	ctx context.Context,
+	of ...jetstream.StreamInfoOpt,
+) (is *jetstream.StreamInfo, err error) {
 	err = c.request(ctx, func(ctx context.Context) error {
 		s, err := c.js.Stream(ctx, c.cfg.Stream)
 		if err != nil {

@@ -57,10 +57,15 @@ func newSegment(shard int, entries []store.Record) (*segment, error) {
 			return nil, fmt.Errorf("entry %d: %w", rec.Number, err)
 		}
 		if int(e.Shard) != shard || e.Number != rec.Number {
-			return nil, fmt.Errorf("%w: entry %d of shard %d stands as entry %d", events.ErrDamaged, e.Number, e.Shard, rec.Number)
+			return nil, fmt.Errorf("%w: entry %d of shard %d stands as entry %d",
+				events.ErrDamaged, e.Number, e.Shard, rec.Number)
 		}
 	}
-	return &segment{span: span{entries[0].Number, entries[len(entries)-1].Number}, tasks: newFilter(tasks).String(), body: pack(shard, entries)}, nil
+	return &segment{
+		span:  span{entries[0].Number, entries[len(entries)-1].Number},
+		tasks: newFilter(tasks).String(),
+		body:  pack(shard, entries),
+	}, nil
 }
 
 // pack is the body of a segment.

@@ -51,5 +51,6 @@ func parseMark(text string) (m mark, ok bool) {
 
 // passed reports whether somebody has made the consumer again since, in a way that passes messages over.
 func (m mark) passed(is *jetstream.ConsumerInfo) bool {
-	return m.place > 0 && !m.made.Equal(is.Created) && is.Config.Description != description && is.AckFloor.Stream >= m.place
+	return m.place > 0 && !m.made.Equal(is.Created) && is.Config.Description != description &&
+		is.AckFloor.Stream >= m.place
 }

@@ -222,7 +222,8 @@ func (u *Updates) await(missing, readers int) error {
 	case time.Since(h.since) <= 2*h.ackWait+settleGrace:
 	case missing < 0:
 		h.since = time.Time{}
-		return fmt.Errorf("%w: somebody else has acknowledged %d messages that are in progress here", feed.ErrShared, -missing)
+		return fmt.Errorf("%w: somebody else has acknowledged %d messages that are in progress here",
+			feed.ErrShared, -missing)
 	default:
 		h.since = time.Time{}
 		return fmt.Errorf("%w: %d messages that were delivered do not come again, and %d requests for messages wait",

@@ -14,7 +14,14 @@ func check(t *Task, ev *events.Event) error {
 		if !legal {
 			to = from
 		}
-		return &TransitionError{Task: ev.Task, Seq: ev.Seq, Kind: ev.Kind(), From: from, To: to, Problem: fmt.Sprintf(format, args...)}
+		return &TransitionError{
+			Task:    ev.Task,
+			Seq:     ev.Seq,
+			Kind:    ev.Kind(),
+			From:    from,
+			To:      to,
+			Problem: fmt.Sprintf(format, args...),
+		}
 	}
 	switch {
 	case !legal:

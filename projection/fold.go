@@ -60,7 +60,9 @@ func (t *Task) end(ev *events.Event, status task.Status, next events.Millis) {
 	if w.Cause, w.Since = 0, 0; !t.Cancelled {
 		w.By, w.Reason = "", ""
 	}
-	if b, failed := ev.Body.(*events.Failed); failed && !t.OnNode() && !t.Cancelled && b.Error.Code == events.CodeCancelled && ev.Caller.Principal != "" {
+	if b, failed := ev.Body.(*events.Failed); failed && !t.OnNode() && !t.Cancelled &&
+		b.Error.Code == events.CodeCancelled &&
+		ev.Caller.Principal != "" {
 		w.By, w.Reason = asked(ev, b.Error.Message)
 	}
 	t.setWait(w)

@@ -117,8 +117,18 @@ func (s *Shard) Apply(t *Task, ev *events.Event) (*Task, error) {
 	}
 	bounded := false
 	if c, ok := ev.Body.(*events.Created); ok {
-		t = &Task{ID: ev.Task, Kind: s.kind(kindKey{c.Behavior, c.Policy, cmp.Or(c.Ties.By, ev.Caller.Principal)}), Status: task.Created, Priority: c.Priority, Params: c.Params,
-			Run: c.Ties.Run, ParamsAt: ev.Position.Ref, Created: ev.Position.Ref, CreatedAt: ev.At, Due: c.NotBefore}
+		t = &Task{
+			ID:        ev.Task,
+			Kind:      s.kind(kindKey{c.Behavior, c.Policy, cmp.Or(c.Ties.By, ev.Caller.Principal)}),
+			Status:    task.Created,
+			Priority:  c.Priority,
+			Params:    c.Params,
+			Run:       c.Ties.Run,
+			ParamsAt:  ev.Position.Ref,
+			Created:   ev.Position.Ref,
+			CreatedAt: ev.At,
+			Due:       c.NotBefore,
+		}
 		s.tasks[t.ID] = t
 		s.enlist(t)
 	} else {

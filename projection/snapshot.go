@@ -100,8 +100,17 @@ func (s *Shard) BeginSnapshot() *Snapshot {
 	if s.snapshot != nil {
 		s.snapshot.End()
 	}
-	sn := &Snapshot{Entry: s.Number, shard: s, unsaved: s.created.count, below: events.RefOf(s.Number+1, 0), early: map[events.Ref]struct{}{}, numbers: map[*Kind]uint64{}, nodes: map[string]uint64{}, made: make([]rows, sectionCount),
-		head: snapshotHead{s.Number, s.Hash, s.Time, make([]uint64, sectionCount)}}
+	sn := &Snapshot{
+		Entry:   s.Number,
+		shard:   s,
+		unsaved: s.created.count,
+		below:   events.RefOf(s.Number+1, 0),
+		early:   map[events.Ref]struct{}{},
+		numbers: map[*Kind]uint64{},
+		nodes:   map[string]uint64{},
+		made:    make([]rows, sectionCount),
+		head:    snapshotHead{s.Number, s.Hash, s.Time, make([]uint64, sectionCount)},
+	}
 	sn.head.counts[ofTasks] = uint64(s.created.count)
 	for i, of := range s.sections() {
 		l := listed{section: firstListed + i}

@@ -42,7 +42,11 @@ func (t *Task) substatus(due bool) task.Substatus {
 }
 
 // waitsFor is the substatus of a RUNNING task on no node, by the cause.
-var waitsFor = map[events.Kind]task.Substatus{events.KindSnoozed: task.SubSnoozed, events.KindLost: task.SubLost, events.KindReleased: task.SubReleased}
+var waitsFor = map[events.Kind]task.Substatus{
+	events.KindSnoozed:  task.SubSnoozed,
+	events.KindLost:     task.SubLost,
+	events.KindReleased: task.SubReleased,
+}
 
 // waitsSince returns since when the task waits as it does, or has ended.
 func (t *Task) waitsSince() events.Millis {

@@ -62,7 +62,8 @@ func (m *Membership) Outdated(need Reads) (problem string) {
 		}
 		first = id
 		name := cmp.Or(n.Name, id) // the key of a node may be unreadable
-		problem = fmt.Sprintf("node %s (%s) cannot read %s yet: upgrade it first", name[:min(len(name), maxShownName)], n.Version, lacks)
+		problem = fmt.Sprintf("node %s (%s) cannot read %s yet: upgrade it first",
+			name[:min(len(name), maxShownName)], n.Version, lacks)
 	}
 	return problem
 }

@@ -32,7 +32,10 @@ func (f Failure) Encode() []byte {
 func ParseFailure(data []byte) (f Failure, err error) {
 	line, rest, some := bytes.Cut(data, []byte("\n"))
 	if err = json.Unmarshal(line, &f); err != nil || !some {
-		return Failure{}, &store.InvalidError{Field: "failure", Problem: fmt.Sprintf("%.32q: want a line of JSON and data behind it", line)}
+		return Failure{}, &store.InvalidError{
+			Field:   "failure",
+			Problem: fmt.Sprintf("%.32q: want a line of JSON and data behind it", line),
+		}
 	}
 	f.Data = rest
 	return f, nil

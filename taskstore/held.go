@@ -107,7 +107,8 @@ func (h *held) upTo(ctx context.Context) (context.Context, context.CancelFunc) {
 func (h *held) renew(ctx context.Context) error {
 	ctx, cancel := h.upTo(ctx)
 	defer cancel()
-	made, err := h.w.store.Update(ctx, item.Update{Changes: []item.Change{{ID: h.current, Keep: true, At: later(h.w.o.Duration)}}})
+	made, err := h.w.store.Update(ctx,
+		item.Update{Changes: []item.Change{{ID: h.current, Keep: true, At: later(h.w.o.Duration)}}})
 	if err != nil {
 		return err
 	}
@@ -189,10 +190,12 @@ func (h *held) failed(ctx context.Context, why error, log *slog.Logger) {
 // giveUp moves the item to the group of failures, with its error. It reports whether nothing remains to be done.
 func (h *held) giveUp(ctx context.Context, why error, log *slog.Logger) bool {
 	f := Failure{Group: h.w.group, Claims: h.item.Claims, Error: why.Error(), Data: h.item.Data}
-	_, err := h.w.store.Update(ctx, item.Update{Deletes: []int64{h.current}, Adds: []item.Add{{Group: h.w.o.Failures, Data: f.Encode()}}})
+	_, err := h.w.store.Update(ctx,
+		item.Update{Deletes: []int64{h.current}, Adds: []item.Add{{Group: h.w.o.Failures, Data: f.Encode()}}})
 	switch {
 	case err == nil:
-		log.Error("The item has failed too often, and is given up", "claims", h.item.Claims, "failures", h.w.o.Failures, "error", why)
+		log.Error("The item has failed too often, and is given up",
+			"claims", h.item.Claims, "failures", h.w.o.Failures, "error", why)
 	case h.isLate(err), errors.Is(err, task.ErrUnknown):
 		log.Warn("The item was lost before it was given up", "error", err)
 	case isTooLarge(err):

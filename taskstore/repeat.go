@@ -37,7 +37,13 @@ func (s *Store) repeat(ctx context.Context, ask func() error) error {
 // keyed is repeat for what changes items, under a key, which tells the store how long ago it was asked first, and
 // of an update within how many others: claims, which have nil there, may be overtaken by more. lost says that the
 // answer to an earlier try was.
-func (s *Store) keyed(ctx context.Context, key *string, age *time.Duration, within *int, ask func() error) (lost bool, err error) {
+func (s *Store) keyed(
+	ctx context.Context,
+	key *string,
+	age *time.Duration,
+	within *int,
+	ask func() error,
+) (lost bool, err error) {
 	claim, called := within == nil, time.Now()
 	if s.once {
 		return false, ask()
@@ -75,7 +81,8 @@ func (s *Store) keyed(ctx context.Context, key *string, age *time.Duration, with
 		case forgotten && !(claim && drawn):
 			return true, err
 		case !isNoAnswer(err):
-			if ended := ctx.Err() != nil && errors.Is(err, context.Cause(ctx)); unknown && (ended || errors.Is(err, task.ErrClosed)) {
+			if ended := ctx.Err() != nil && errors.Is(err, context.Cause(ctx)); unknown &&
+				(ended || errors.Is(err, task.ErrClosed)) {
 				return unknown, fmt.Errorf("%w: %w", task.ErrUnknown, err)
 			}
 			return unknown, err

@@ -64,7 +64,10 @@ func Open(b Backend, name string, o Options) (*Store, error) {
 		return nil, fmt.Errorf("open task store: %w", err)
 	}
 	if o.Client < 0 || o.Client > item.MaxNumber {
-		return nil, &store.InvalidError{Field: "client", Problem: fmt.Sprintf("%d: want 1 to %d, or 0 for that of the process", o.Client, int64(item.MaxNumber))}
+		return nil, &store.InvalidError{
+			Field:   "client",
+			Problem: fmt.Sprintf("%d: want 1 to %d, or 0 for that of the process", o.Client, int64(item.MaxNumber)),
+		}
 	}
 	s := &Store{backend: b, name: name, client: cmp.Or(o.Client, ProcessClient()), once: o.Once}
 	s.calls = windowOf(clientOf{name, s.client})
@@ -160,7 +163,10 @@ type List struct {
 func (s *Store) Group(ctx context.Context, group string, l List) iter.Seq2[item.Item, error] {
 	return func(yield func(item.Item, error) bool) {
 		if l.Limit < 0 {
-			yield(item.Item{}, s.wrap("group", &store.InvalidError{Field: "limit", Problem: fmt.Sprintf("%d: want 0 or more", l.Limit)}))
+			yield(
+				item.Item{},
+				s.wrap("group", &store.InvalidError{Field: "limit", Problem: fmt.Sprintf("%d: want 0 or more", l.Limit)}),
+			)
 			return
 		}
 		p := item.Page{Group: group, Owned: l.Owned, Linear: s.linear, Limit: l.Limit}

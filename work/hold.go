@@ -157,7 +157,9 @@ func (r *holdRun[P, C]) changes(ctx context.Context, h *heldChange) ([]Change[C]
 	case h.Whole:
 		return changes, nil
 	case h.Index >= len(changes) || changes[h.Index].Key != h.Key:
-		return nil, errors.New("change " + strconv.Itoa(h.Index) + " of " + strconv.Itoa(len(changes)) + " is another one now")
+		return nil, errors.New(
+			"change " + strconv.Itoa(h.Index) + " of " + strconv.Itoa(len(changes)) + " is another one now",
+		)
 	}
 	return changes[h.Index : h.Index+1], nil
 }

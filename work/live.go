@@ -86,7 +86,9 @@ var (
 	errBadToken   = errors.New("its token is not UTF-8")
 	errSameToken  = errors.New("the change before it has its token, too")
 	errOldToken   = errors.New("its token goes back to that of a change before the last one")
-	errFirstToken = errors.New("its token goes back to that at which the attempt began: Changes yields what comes behind that")
+	errFirstToken = errors.New(
+		"its token goes back to that at which the attempt began: Changes yields what comes behind that",
+	)
 )
 
 // admit takes a change that has come, and refuses one that breaks the rules of tokens and keys.

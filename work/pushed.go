@@ -124,7 +124,8 @@ func (r *pushed[P, C]) mark() string {
 	}
 	within, cancel := context.WithTimeout(context.WithoutCancel(r.running), tellsWithin)
 	defer cancel()
-	mark, err := call(r, within, tellsWithin, func(context.Context) (string, error) { return r.from.(feed.Marked).Mark(), nil })
+	mark, err := call(r,
+		within, tellsWithin, func(context.Context) (string, error) { return r.from.(feed.Marked).Mark(), nil })
 	if err != nil || len(mark) > MaxTokenBytes || !utf8.ValidString(mark) {
 		return ""
 	}
@@ -194,7 +195,8 @@ func (of *current[P]) foreign() threads.Foreign {
 func (of *current[P]) closeSource(ctx context.Context, from feed.Source) {
 	now, cancel := context.WithCancel(context.WithoutCancel(ctx))
 	cancel() // the grace is all that it has
-	_, err := threads.Await(now, of.foreign(), func(context.Context) (none struct{}, err error) { return none, from.Close() })
+	_, err := threads.Await(now,
+		of.foreign(), func(context.Context) (none struct{}, err error) { return none, from.Close() })
 	if err != nil {
 		of.log.InfoContext(ctx, "the source was not closed in order", "stream", of.plan.ID, "error", err)
 	}
@@ -388,7 +390,8 @@ func (r *pushed[P, C]) acknowledge(m *message) {
 	r.acks.Go(func() {
 		ctx, done := lasting(r.running)
 		defer done()
-		_, err := call(r, ctx, r.grace, func(ctx context.Context) (none struct{}, err error) { return none, r.from.Ack(ctx, m.Message) })
+		_, err := call(r, ctx,
+			r.grace, func(ctx context.Context) (none struct{}, err error) { return none, r.from.Ack(ctx, m.Message) })
 		if err != nil {
 			r.fail(r.failure(&threads.IteratorError{Err: fmt.Errorf("acknowledging message %d: %w", m.Place, err)}))
 			return

@@ -194,7 +194,9 @@ func (j journals) Entry(ctx context.Context, shard int, number uint64) (store.Re
 
 // Follow implements ledger.Journal: it has no route.
 func (j journals) Follow(context.Context, int, uint64) iter.Seq2[store.Record, error] {
-	return failing(fmt.Errorf("follow the journal: %w: read /v1/replay after the last position again and again", ErrNoRoute))
+	return failing(
+		fmt.Errorf("follow the journal: %w: read /v1/replay after the last position again and again", ErrNoRoute),
+	)
 }
 
 func failing(err error) iter.Seq2[store.Record, error] {

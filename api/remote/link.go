@@ -53,7 +53,12 @@ func newLink(o Options) (*link, error) {
 	case !inHeader(o.Token):
 		return nil, &store.InvalidError{Field: "token", Problem: "want printable ASCII, without a space at its ends"}
 	case socket && path != "":
-	case socket, err != nil, at.Scheme != "http" && at.Scheme != "https", at.Host == "", at.RawQuery != "", at.Fragment != "":
+	case socket,
+		err != nil,
+		at.Scheme != "http" && at.Scheme != "https",
+		at.Host == "",
+		at.RawQuery != "",
+		at.Fragment != "":
 		return nil, &store.InvalidError{Field: "url", Problem: "want http://HOST:PORT, https://HOST:PORT or unix:PATH"}
 	case at.User != nil: // errors tell the URL
 		return nil, &store.InvalidError{Field: "url", Problem: "it has a user: want the token apart from it"}

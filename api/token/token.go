@@ -193,7 +193,8 @@ var programs = []string{"collection", "exec"}
 // MaySubmit reports whether the token allows to submit tasks of a behavior. Those that run programs need an operator,
 // or a token that names the behavior.
 func (t *Token) MaySubmit(behavior string) bool {
-	return t.MayBehavior(behavior) && (!slices.Contains(programs, behavior) || len(t.Behaviors) > 0 || t.Role.Allows(Operator))
+	return t.MayBehavior(behavior) &&
+		(!slices.Contains(programs, behavior) || len(t.Behaviors) > 0 || t.Role.Allows(Operator))
 }
 
 // MayBehavior reports whether the token's behaviors include one.

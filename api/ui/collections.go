@@ -60,7 +60,11 @@ func (u *UI) listCollections(c *api.Call) error {
 	var runs api.TaskPage
 	l.parts(
 		part{"collections", "/v1/schedules?" + ask.Encode(), &page},
-		part{"latest runs", "/v1/tasks?" + url.Values{"behavior": {collectionBehavior}, "limit": {newestRuns}}.Encode(), &runs},
+		part{
+			"latest runs",
+			"/v1/tasks?" + url.Values{"behavior": {collectionBehavior}, "limit": {newestRuns}}.Encode(),
+			&runs,
+		},
 	)
 	l.lacks("runs", runs.Missing)
 	latest := map[string]*task.Task{}

@@ -64,8 +64,10 @@ func (f *frame) Since(at events.Millis) template.HTML {
 		return "–"
 	}
 	exact := at.Time().UTC().Format(exactTime)
-	return template.HTML(fmt.Sprintf(`<time data-since datetime="%s" title="%[1]s">since %s</time>`, //nolint:gosec // as above
-		exact, at.Time().In(f.Zone).Format(shownTime)))
+	return template.HTML(
+		fmt.Sprintf(`<time data-since datetime="%s" title="%[1]s">since %s</time>`, //nolint:gosec // as above
+			exact, at.Time().In(f.Zone).Format(shownTime)),
+	)
 }
 
 // Took shows the time between two moments; a dash where one is missing.

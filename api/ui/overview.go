@@ -161,8 +161,9 @@ func ofShards(all *api.Shards) (needs []attention) {
 	}
 	if len(behind) > 0 {
 		needs = append(needs, attention{
-			Text: fmt.Sprintf("%s: the archive is behind, it lacks %d entries that it was to hold a minute ago", shardsOf(behind), entries),
-			At:   Root + "nodes",
+			Text: fmt.Sprintf("%s: the archive is behind, it lacks %d entries that it was to hold a minute ago",
+				shardsOf(behind), entries),
+			At: Root + "nodes",
 		})
 	}
 	if len(overdue) > 0 {

@@ -322,7 +322,10 @@ func (u *UI) steerSchedules(c *api.Call) error {
 	case len(names) == 0:
 		return l.refuse(fieldProblem("name", "choose at least one"), form)
 	case len(names) > schedulesPerPage:
-		return l.refuse(fieldProblem("name", fmt.Sprintf("%d are too many at once: %d may be chosen", len(names), schedulesPerPage)), form)
+		return l.refuse(
+			fieldProblem("name", fmt.Sprintf("%d are too many at once: %d may be chosen", len(names), schedulesPerPage)),
+			form,
+		)
 	case !slices.Contains([]string{"run", "pause", "resume"}, verb):
 		return l.refuse(fieldProblem("verb", "want run, pause or resume"), form)
 	}

@@ -61,15 +61,19 @@ func (u *UI) workRoutes() []api.Route {
 			Serve:   u.listWorks,
 		},
 		show,
-		steer("reset", "Forget the run of a work, or what its counters counted, or set the token of a stream", func(form url.Values) any {
-			switch form.Get("what") {
-			case "thresholds":
-				return map[string]bool{"thresholds": true}
-			case "token":
-				return map[string]string{"token": form.Get("token"), "reason": strings.TrimSpace(form.Get("reason"))}
-			}
-			return struct{}{}
-		}),
+		steer(
+			"reset",
+			"Forget the run of a work, or what its counters counted, or set the token of a stream",
+			func(form url.Values) any {
+				switch form.Get("what") {
+				case "thresholds":
+					return map[string]bool{"thresholds": true}
+				case "token":
+					return map[string]string{"token": form.Get("token"), "reason": strings.TrimSpace(form.Get("reason"))}
+				}
+				return struct{}{}
+			},
+		),
 		steer("rerun", "Run the buckets again that had failed items", func(url.Values) any {
 			return map[string]bool{"failed": true}
 		}),

@@ -36,8 +36,11 @@ func (a *Applier) askNodes(ctx context.Context, all []collections.Collection) (w
 	}
 	nodes = slices.DeleteFunc(nodes, func(n store.NodeInfo) bool { return !runsCollections(&n) })
 	if len(nodes) == 0 {
-		return nil, fmt.Errorf("%w: no node runs %s: want one that does not drain, with slots for it (--slots, --sync-workers)",
-			task.ErrUnknownBehavior, collections.Behavior)
+		return nil, fmt.Errorf(
+			"%w: no node runs %s: want one that does not drain, with slots for it (--slots, --sync-workers)",
+			task.ErrUnknownBehavior,
+			collections.Behavior,
+		)
 	}
 	uses := usesOf(all)
 	if len(uses) == 0 {

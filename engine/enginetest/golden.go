@@ -46,7 +46,8 @@ func (n *Node) Golden(t testing.TB, id events.TaskID, file string) {
 		t.Fatalf("history of %s: %v; write the file with: %s=1 go test -run '^%s$'", id, err, update, t.Name())
 	}
 	if !bytes.Equal(got, want) {
-		t.Errorf("the history of %s differs from %s, from line %d on; got:\n%s\nwant:\n%s", id, file, differs(got, want), got, want)
+		t.Errorf("the history of %s differs from %s, from line %d on; got:\n%s\nwant:\n%s",
+			id, file, differs(got, want), got, want)
 	}
 }
 

@@ -23,7 +23,8 @@ func show(m *nats.Msg) {
 
 func main() {
 	if len(os.Args) < 2 || len(os.Args) > 3 {
-		fmt.Fprintln(os.Stderr, "usage: completed URL [SEEDFILE], as in: completed nats://127.0.0.1:4222 taskledger-data/nats.nk")
+		fmt.Fprintln(os.Stderr,
+			"usage: completed URL [SEEDFILE], as in: completed nats://127.0.0.1:4222 taskledger-data/nats.nk")
 		os.Exit(2)
 	}
 	var options []nats.Option

@@ -198,7 +198,10 @@ func (s *store) unused(ctx context.Context) error {
 	groups, err := s.groups(ctx)
 	for _, group := range groups {
 		if group == mapGroup || group == reduceGroup || group == resultGroup || strings.HasPrefix(group, wordGroups) {
-			return fmt.Errorf("the store has tasks of another run, in group %q: delete them, or name a store that has none", group)
+			return fmt.Errorf(
+				"the store has tasks of another run, in group %q: delete them, or name a store that has none",
+				group,
+			)
 		}
 	}
 	return err

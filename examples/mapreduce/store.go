@@ -59,7 +59,10 @@ const (
 
 func newStore(at, token string) (*store, error) {
 	if u, err := url.Parse(at); err != nil || u.Host == "" || u.Scheme != "http" && u.Scheme != "https" {
-		return nil, fmt.Errorf("-url %q: want http://HOST:PORT or https://HOST:PORT, and a path if the store is not at the root", at)
+		return nil, fmt.Errorf(
+			"-url %q: want http://HOST:PORT or https://HOST:PORT, and a path if the store is not at the root",
+			at,
+		)
 	}
 	n, err := rand.Int(rand.Reader, big.NewInt(1<<53))
 	if err != nil {
@@ -79,7 +82,8 @@ func (s *store) update(ctx context.Context, u update) ([]task, error) {
 // claim returns a task of a group, nil where none came in time.
 func (s *store) claim(ctx context.Context, group string, wait time.Duration) (*task, error) {
 	var claimed struct{ Tasks []task }
-	err := s.ask(ctx, http.MethodPost, "/claim", claim{s.client, group, holds.Milliseconds(), wait.Milliseconds()}, &claimed)
+	err := s.ask(ctx, http.MethodPost, "/claim",
+		claim{s.client, group, holds.Milliseconds(), wait.Milliseconds()}, &claimed)
 	if errors.Is(err, errConflict) { // the answer was lost, and the task by now, too
 		return nil, nil
 	}
@@ -92,7 +96,8 @@ func (s *store) claim(ctx context.Context, group string, wait time.Duration) (*t
 // list returns the tasks of a group, those that are claimed among them, as of now: an owner that was replaced cannot
 // answer.
 func (s *store) list(ctx context.Context, group string, limit int) (all []task, err error) {
-	err = s.ask(ctx, http.MethodGet, fmt.Sprintf("/group/%s?owned=yes&linear=1&limit=%d", url.PathEscape(group), limit), nil, &all)
+	err = s.ask(ctx,
+		http.MethodGet, fmt.Sprintf("/group/%s?owned=yes&linear=1&limit=%d", url.PathEscape(group), limit), nil, &all)
 	return all, err
 }
 

@@ -99,7 +99,8 @@ func convert(_ context.Context, _ struct{}, m feed.Message) (all []work.Change[e
 			return nil, behaviors.Code("event", fmt.Errorf("the path %q is not below the directory", e.Path), nil)
 		}
 		if first, _, _ := strings.Cut(e.Path, "/"); first == parts {
-			return nil, behaviors.Code("event", fmt.Errorf("the path %q is in %s, where files are that are not whole yet", e.Path, parts), nil)
+			return nil, behaviors.Code("event",
+				fmt.Errorf("the path %q is in %s, where files are that are not whole yet", e.Path, parts), nil)
 		}
 		if e.Op != "put" && e.Op != "remove" {
 			return nil, behaviors.Code("event", fmt.Errorf("the op %q is neither put nor remove", e.Op), nil)

@@ -59,7 +59,8 @@ var full = map[string]func(*world){
 			if err := w.Append(entry(0, 4)); !errors.Is(err, journal.ErrFull) {
 				w.Errorf("append without room: %v, want %v", err, journal.ErrFull)
 			}
-			if err := w.WriteSnapshot(k, journal.Snapshot{First: 2, Parts: [][]byte{[]byte("other")}}); !errors.Is(err, journal.ErrFull) {
+			if err := w.WriteSnapshot(k, journal.Snapshot{First: 2, Parts: [][]byte{[]byte("other")}}); !errors.Is(err,
+				journal.ErrFull) {
 				w.Errorf("write a snapshot without room: %v, want %v", err, journal.ErrFull)
 			}
 			w.wantEntries(0, 1, 3)

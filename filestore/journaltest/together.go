@@ -110,7 +110,8 @@ func (b *busy) read() {
 		next++
 	}
 	if now := max(b.first.Load(), 1); now == first && next <= last {
-		b.w.Errorf("shard %d, read from entry %d on, ends before entry %d of %d that were answered", b.shard, first, next, last)
+		b.w.Errorf("shard %d, read from entry %d on, ends before entry %d of %d that were answered",
+			b.shard, first, next, last)
 	}
 }
 

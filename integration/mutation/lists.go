@@ -24,7 +24,7 @@ var lists = []mutation{
 	{"cursor of no cluster while nobody answers", "TestList_LetsABulkOperationWaitForShardsThatAreAllSilent",
 		in("engine/internal/paging/shards.go", "cluster := cmp.Or(s.Cluster, at.Cluster)", "cluster := at.Cluster")},
 	{"bulk cancel that leaves what reports progress", "TestEach_CancelsTasksThatReportProgressAllTheTime",
-		in("bulk/bulk.go", "|| try == cancelTries", "|| try == 1")},
+		in("bulk/bulk.go", "try == cancelTries {", "try == 1 {")},
 	{"bulk cancel of another life", "TestEach_CancelLeavesWhatMatchesNoMore",
 		in("bulk/bulk.go", "now.Details.Life != seen.Details.Life || ", "").
 			and("!r.at.since(t.ID, t.Details.Life) && ", "")},

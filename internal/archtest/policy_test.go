@@ -44,7 +44,7 @@ const clauseComments = 35
 // crowdedLiterals bounds the literals of structs outside of tests and below engine that give more than manyFields and
 // put two of them on one line. It may only fall.
 const (
-	crowdedLiterals = 258
+	crowdedLiterals = 222
 	manyFields      = 3
 )
 

@@ -29,7 +29,8 @@ func mayCreate(ctx context.Context, over natsbus.Config) error {
 		if log == nil {
 			log = slog.Default()
 		}
-		log.WarnContext(ctx, "a cluster is created, although it is not known whether NATS holds an archive of another one", "err", err)
+		log.WarnContext(ctx,
+			"a cluster is created, although it is not known whether NATS holds an archive of another one", "err", err)
 		return nil
 	case found == nil || found.Cluster == "" && found.Messages == 0:
 		return nil

@@ -85,7 +85,8 @@ func (all *Shown) UnmarshalJSON(text []byte) error {
 }
 
 func unmarshalShown(text []byte, all any) error {
-	if n := bytes.Count(text, []byte{'{'}); n > maxShown || bytes.Count(text, []byte{','}) >= 3*max(n, 1) { // each has three fields
+	if n := bytes.Count(text, []byte{'{'}); n > maxShown ||
+		bytes.Count(text, []byte{','}) >= 3*max(n, 1) { // each has three fields
 		return errors.New("more than an entry holds")
 	}
 	return json.Unmarshal(text, all)

@@ -66,8 +66,16 @@ func Parse(text string, want Cursor) (Cursor, error) {
 	if more != 8 {
 		r.Fail("%d values", more+2)
 	}
-	c := Cursor{Cluster: r.Text(), Task: events.TaskID(r.Text()), Newest: r.Bool(), Ref: events.Ref(r.Uint()), Seq: r.Uint(), Last: events.Ref(r.Uint()),
-		Behavior: r.Text(), Node: r.Text()}
+	c := Cursor{
+		Cluster:  r.Text(),
+		Task:     events.TaskID(r.Text()),
+		Newest:   r.Bool(),
+		Ref:      events.Ref(r.Uint()),
+		Seq:      r.Uint(),
+		Last:     events.Ref(r.Uint()),
+		Behavior: r.Text(),
+		Node:     r.Text(),
+	}
 	switch err := r.Close(); {
 	case err != nil || c.String() != text:
 		return refuse("it is garbled")

@@ -111,7 +111,15 @@ func (r Journals) Repair(ctx context.Context, o Options) (all []Stray, err error
 	}
 	for k, err := range r.Repairer.Leaseless(ctx) {
 		if err == nil {
-			err = report(Stray{Key: k.Key, Shard: -1, Revision: k.Revision, Bytes: len(k.Data), Problem: "it has no lease, so it is no node's"})
+			err = report(
+				Stray{
+					Key:      k.Key,
+					Shard:    -1,
+					Revision: k.Revision,
+					Bytes:    len(k.Data),
+					Problem:  "it has no lease, so it is no node's",
+				},
+			)
 		}
 		if err != nil {
 			return all, fmt.Errorf("repair: %w", err)
@@ -131,7 +139,15 @@ func (r Journals) Repair(ctx context.Context, o Options) (all []Stray, err error
 func (r Journals) remove(ctx context.Context, s *Stray) error {
 	if s.Shard >= 0 && s.Entry != 0 && s.Entry == s.sound.last+1 {
 		s.GivenUp = true
-		err := r.Losses.GiveUp(ctx, store.Loss{Shard: s.Shard, Entry: s.sound.last, Hash: s.sound.hash, Reason: "repair removed what was stored as the next entry"})
+		err := r.Losses.GiveUp(
+			ctx,
+			store.Loss{
+				Shard:  s.Shard,
+				Entry:  s.sound.last,
+				Hash:   s.sound.hash,
+				Reason: "repair removed what was stored as the next entry",
+			},
+		)
 		if err != nil {
 			return err
 		}

@@ -59,7 +59,10 @@ func (r Journals) forgetLogs(ctx context.Context, s *Stray, failed error) error 
 		failed = r.ForgetLogs(ctx, s.Shard)
 	}
 	if failed != nil {
-		s.Problem += fmt.Sprintf("; the logs of its tasks could not be removed, and may show as those of later ones: %v", failed)
+		s.Problem += fmt.Sprintf(
+			"; the logs of its tasks could not be removed, and may show as those of later ones: %v",
+			failed,
+		)
 	}
 	return failed
 }
@@ -145,7 +148,11 @@ func (r Journals) restored(ctx context.Context, j *restored) (*Stray, error) {
 	case j.archived.Entry > j.last:
 		s.Problem = fmt.Sprintf("the journal ends with entry %d, and its archive with entry %d", j.last, j.archived.Entry)
 	case j.short():
-		s.Problem = fmt.Sprintf("the archive ends with entry %d, and the journal begins with entry %d: those between are in neither", j.archived.Entry, j.first)
+		s.Problem = fmt.Sprintf(
+			"the archive ends with entry %d, and the journal begins with entry %d: those between are in neither",
+			j.archived.Entry,
+			j.first,
+		)
 		if j.served {
 			s.Keep = "unless the cluster drops entries: stop the nodes, and repair again"
 		}
@@ -163,5 +170,6 @@ func (r Journals) restored(ctx context.Context, j *restored) (*Stray, error) {
 		return s, nil
 	}
 	s.GivenUp = true
-	return s, r.Losses.GiveUp(ctx, store.Loss{Shard: j.shard, Entry: j.last, Hash: j.hash, Reason: "the store was restored: " + s.Problem})
+	return s, r.Losses.GiveUp(ctx,
+		store.Loss{Shard: j.shard, Entry: j.last, Hash: j.hash, Reason: "the store was restored: " + s.Problem})
 }

@@ -54,15 +54,22 @@ func New(reg prometheus.Registerer) (*Meter, error) {
 	m := new(Meter)
 	var all []prometheus.Collector
 	for i, d := range meter.Counters {
-		m.counters[i] = prometheus.NewCounterVec(prometheus.CounterOpts{Namespace: namespace, Name: d.Name, Help: d.Help}, labels(d))
+		m.counters[i] = prometheus.NewCounterVec(
+			prometheus.CounterOpts{Namespace: namespace, Name: d.Name, Help: d.Help},
+			labels(d),
+		)
 		all = append(all, m.counters[i])
 	}
 	for i, d := range meter.Histograms {
-		m.histograms[i] = prometheus.NewHistogramVec(prometheus.HistogramOpts{Namespace: namespace, Name: d.Name, Help: d.Help, Buckets: d.Bounds}, labels(d))
+		m.histograms[i] = prometheus.NewHistogramVec(
+			prometheus.HistogramOpts{Namespace: namespace, Name: d.Name, Help: d.Help, Buckets: d.Bounds},
+			labels(d),
+		)
 		all = append(all, m.histograms[i])
 	}
 	for i, d := range meter.Gauges {
-		m.gauges[i] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: d.Name, Help: d.Help}, labels(d))
+		m.gauges[i] = prometheus.NewGaugeVec(prometheus.GaugeOpts{Namespace: namespace, Name: d.Name, Help: d.Help},
+			labels(d))
 		all = append(all, m.gauges[i])
 	}
 	for _, c := range all {

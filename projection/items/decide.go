@@ -106,7 +106,13 @@ func (s *Stores) DecideUpdate(store string, u *item.Update, request string, now 
 
 // DecideClaim decides a claim, which item.Claim.Validate has passed, after MakeDue of the same time. random chooses
 // among the items that are oldest. An error is a *Refusal.
-func (s *Stores) DecideClaim(store string, c *item.Claim, request string, random uint64, now events.Millis) (Decision, error) {
+func (s *Stores) DecideClaim(
+	store string,
+	c *item.Claim,
+	request string,
+	random uint64,
+	now events.Millis,
+) (Decision, error) {
 	if d, done, err := s.answered(store, request, since{asked: c.Age}, now); done || err != nil {
 		return d, err
 	}

@@ -329,7 +329,14 @@ func (s *Stores) groupOf(in *Store, name string, by events.Ref) *Group {
 }
 
 func (s *Stores) newGroup(in *Store, name string, number uint64) *Group {
-	g := &Group{Store: in, Name: name, number: number, byID: btree.NewBTreeGOptions(byID, quiet), free: btree.NewBTreeGOptions(byTime, quiet), held: btree.NewBTreeGOptions(byTime, quiet)}
+	g := &Group{
+		Store:  in,
+		Name:   name,
+		number: number,
+		byID:   btree.NewBTreeGOptions(byID, quiet),
+		free:   btree.NewBTreeGOptions(byTime, quiet),
+		held:   btree.NewBTreeGOptions(byTime, quiet),
+	}
 	in.groups.Set(name, g)
 	s.groups.Set(number, g)
 	s.bytes += g.bytes()

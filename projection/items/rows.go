@@ -125,8 +125,17 @@ func listItems(s *Stores) (int, func(int, *wire.Writer)) {
 func readItem(s *Stores, r *wire.Reader) {
 	r.ArrayOf(9)
 	g, _ := s.groups.Get(r.Uint())
-	i := &Item{ID: r.Uint(), Lineage: r.Uint(), Group: g, Seq: r.Uint(), Last: events.Ref(r.Uint()), At: events.Millis(r.Int()), Owner: r.Uint(),
-		Claims: r.Uint(), Data: r.Bytes()}
+	i := &Item{
+		ID:      r.Uint(),
+		Lineage: r.Uint(),
+		Group:   g,
+		Seq:     r.Uint(),
+		Last:    events.Ref(r.Uint()),
+		At:      events.Millis(r.Int()),
+		Owner:   r.Uint(),
+		Claims:  r.Uint(),
+		Data:    r.Bytes(),
+	}
 	if r.Err() != nil {
 		return
 	}
@@ -164,7 +173,13 @@ func listKeys(s *Stores) (int, func(int, *wire.Writer)) {
 
 func readKey(s *Stores, r *wire.Reader) {
 	r.ArrayOf(5)
-	k := &key{by: events.Ref(r.Uint()), store: s.restoring.stores[r.Uint()], request: r.Text(), first: r.Uint(), at: events.Millis(r.Int())}
+	k := &key{
+		by:      events.Ref(r.Uint()),
+		store:   s.restoring.stores[r.Uint()],
+		request: r.Text(),
+		first:   r.Uint(),
+		at:      events.Millis(r.Int()),
+	}
 	if r.Err() != nil {
 		return
 	}

@@ -74,7 +74,8 @@ func LossOf(ev *events.Event) (Loss, bool) {
 
 // check says what keeps a loss from being recorded in an entry.
 func (l *Loss) check(in uint64) error {
-	if l.Kind == events.KindAcceptedLoss && (l.Entry == 0 || l.Entry > in) || l.Kind == events.KindRecovered && l.Entry >= in {
+	if l.Kind == events.KindAcceptedLoss && (l.Entry == 0 || l.Entry > in) ||
+		l.Kind == events.KindRecovered && l.Entry >= in {
 		return fmt.Errorf("entry %d cannot be lost before entry %d", l.Entry, in)
 	}
 	return events.CheckReason(l.Reason)

@@ -96,12 +96,25 @@ func matcherOf(f task.Filter) matcher {
 	if !f.EndedTo.IsZero() && (f.CreatedTo.IsZero() || f.EndedTo.Before(f.CreatedTo)) {
 		f.CreatedTo = f.EndedTo // what has ended was created before
 	}
-	return matcher{f, events.MillisOf(f.CreatedFrom), events.MillisOf(f.CreatedTo), events.MillisOf(f.EndedFrom), events.MillisOf(f.EndedTo)}
+	return matcher{
+		f,
+		events.MillisOf(f.CreatedFrom),
+		events.MillisOf(f.CreatedTo),
+		events.MillisOf(f.EndedFrom),
+		events.MillisOf(f.EndedTo),
+	}
 }
 
 // sought holds what can be told of whole stretches of tasks.
 func (m *matcher) sought(from Place) projection.Sought {
-	of := projection.Sought{Before: from.Before, Until: from.Until, Status: m.Status, Substatus: m.Substatus, Behavior: m.Behavior, Creator: m.Creator}
+	of := projection.Sought{
+		Before:    from.Before,
+		Until:     from.Until,
+		Status:    m.Status,
+		Substatus: m.Substatus,
+		Behavior:  m.Behavior,
+		Creator:   m.Creator,
+	}
 	if m.Node != "" {
 		of.Substatus = cmp.Or(of.Substatus, task.SubRunning)
 	}

@@ -65,7 +65,8 @@ func (s *State) Paused(behavior string) bool {
 }
 
 func (s *State) find(behavior string) (at int, paused bool) {
-	return slices.BinarySearchFunc(s.pauses, behavior, func(p task.Pause, behavior string) int { return cmp.Compare(p.Behavior, behavior) })
+	return slices.BinarySearchFunc(s.pauses,
+		behavior, func(p task.Pause, behavior string) int { return cmp.Compare(p.Behavior, behavior) })
 }
 
 // bytes returns how much the settings take.

@@ -350,7 +350,8 @@ func (w *Work) openProblem() string {
 	last := uint64(0)
 	workers := map[uint32]bool{}
 	for _, o := range w.open {
-		if o.Bucket <= last || o.Bucket > plan.Buckets || o.Worker == 0 || o.Attempt == 0 || workers[o.Worker] || !p.taken.Has(o.Bucket) {
+		if o.Bucket <= last || o.Bucket > plan.Buckets || o.Worker == 0 || o.Attempt == 0 || workers[o.Worker] ||
+			!p.taken.Has(o.Bucket) {
 			return "an open bucket that is none, or of a worker that has two"
 		}
 		last, workers[o.Worker] = o.Bucket, true
@@ -470,7 +471,8 @@ func (s *Works) restored(entry uint64, _ events.Millis) error {
 		return fmt.Errorf("a work of event %d after entry %d", s.last, entry)
 	}
 	if len(s.byParent) > MaxWorks || s.permits > MaxShardPermits || s.keptBytes > MaxKeptBytes {
-		return fmt.Errorf("%d works with %d permits, whose ended workers take %d bytes", len(s.byParent), s.permits, s.keptBytes)
+		return fmt.Errorf("%d works with %d permits, whose ended workers take %d bytes",
+			len(s.byParent), s.permits, s.keptBytes)
 	}
 	for _, of := range s.byParent {
 		if of.permits.Len() > MaxPermits || of.kept > MaxKeptWorkers {

@@ -133,7 +133,8 @@ func (s *Works) moveToken(of *Work, b *events.TokenMoved, now events.Millis) {
 // others are acknowledged before a message that ends each attempt.
 func (w *Work) leavesBehind(b *events.TokenMoved) bool {
 	_, plan := w.Part()
-	return plan.Form == events.FormPushed && b.Items != (events.ItemCounts{}) && (b.Open == 0 || b.Oldest > w.open[0].Since)
+	return plan.Form == events.FormPushed && b.Items != (events.ItemCounts{}) &&
+		(b.Open == 0 || b.Oldest > w.open[0].Since)
 }
 
 // setToken applies the token that an operator has set.

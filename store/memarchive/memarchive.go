@@ -104,7 +104,12 @@ func (a *Archive) Head(_ context.Context, shard int) (head store.ArchiveHead, _ 
 }
 
 // Archive implements store.Archiver.
-func (a *Archive) Archive(_ context.Context, shard int, after store.ArchiveHead, entries []store.Record) (store.ArchiveHead, error) {
+func (a *Archive) Archive(
+	_ context.Context,
+	shard int,
+	after store.ArchiveHead,
+	entries []store.Record,
+) (store.ArchiveHead, error) {
 	if err := store.CheckSegment(entries); err != nil {
 		return after, fmt.Errorf("archive entries of shard %d after %d: %w", shard, after.Entry, err)
 	}
@@ -148,7 +153,8 @@ func tasksIn(shard int, entries []store.Record) (map[events.TaskID]bool, error) 
 			return nil, fmt.Errorf("entry %d: %w", r.Number, err)
 		}
 		if int(e.Shard) != shard || e.Number != r.Number {
-			return nil, fmt.Errorf("entry %d of shard %d as entry %d of shard %d: %w", e.Number, e.Shard, r.Number, shard, events.ErrDamaged)
+			return nil, fmt.Errorf("entry %d of shard %d as entry %d of shard %d: %w",
+				e.Number, e.Shard, r.Number, shard, events.ErrDamaged)
 		}
 		for i := range e.Events {
 			tasks[e.Events[i].Task] = true
@@ -201,11 +207,17 @@ func follows(shard int, before, r store.Record) error {
 	if r.Number == before.Number+1 {
 		return nil
 	}
-	return fmt.Errorf("%w: the archive of shard %d has entry %d after entry %d", events.ErrDamaged, shard, r.Number, before.Number)
+	return fmt.Errorf("%w: the archive of shard %d has entry %d after entry %d",
+		events.ErrDamaged, shard, r.Number, before.Number)
 }
 
 // FindArchived implements store.ArchiveReader. It ends with events.ErrDamaged where an entry is missing.
-func (a *Archive) FindArchived(ctx context.Context, shard int, task events.TaskID, last uint64) iter.Seq2[store.Record, error] {
+func (a *Archive) FindArchived(
+	ctx context.Context,
+	shard int,
+	task events.TaskID,
+	last uint64,
+) iter.Seq2[store.Record, error] {
 	all := a.counting(shard)
 	return func(yield func(store.Record, error) bool) {
 		for _, s := range slices.Backward(all) {

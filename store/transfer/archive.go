@@ -46,8 +46,12 @@ func (c *copying) compareArchive(ctx context.Context, shard int, at *state) erro
 	}
 	a.head = head
 	if c.finished && head.Entry != a.end {
-		return fmt.Errorf("the copy was finished before, and its archive ends with entry %d, that of the source with entry %d: %w",
-			head.Entry, a.end, ErrDiffers)
+		return fmt.Errorf(
+			"the copy was finished before, and its archive ends with entry %d, that of the source with entry %d: %w",
+			head.Entry,
+			a.end,
+			ErrDiffers,
+		)
 	}
 	if head.Entry == 0 {
 		return nil

@@ -20,6 +20,7 @@ func (c *copying) mayHaveGoneOn(ctx context.Context, shard int, first uint64) (s
 		}
 		l.Entry, l.Hash, l.Revision = last.Number, e.Hash, last.Revision
 	}
-	l.Reason = fmt.Sprintf("the store was restored: the journal ends with entry %d: whether it went on is not known", l.Entry)
+	l.Reason = fmt.Sprintf("the store was restored: the journal ends with entry %d: whether it went on is not known",
+		l.Entry)
 	return l, nil
 }

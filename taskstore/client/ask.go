@@ -117,7 +117,10 @@ func (c *Client) request(ctx context.Context, q *request) (*http.Request, error)
 	if q.body != nil {
 		r.Header.Set("Content-Type", "application/json")
 		if !inHeader(q.key) {
-			return nil, &store.InvalidError{Field: "key", Problem: fmt.Sprintf("%.64q: want printable ASCII, without a space at its ends", q.key)}
+			return nil, &store.InvalidError{
+				Field:   "key",
+				Problem: fmt.Sprintf("%.64q: want printable ASCII, without a space at its ends", q.key),
+			}
 		}
 		if q.key != "" {
 			r.Header.Set("Idempotency-Key", q.key)

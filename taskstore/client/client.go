@@ -88,14 +88,22 @@ func New(o Options) (*Client, error) {
 		c.base = strings.TrimRight(o.URL, "/")
 	}
 	if c.http == nil {
-		c.idle = &http.Transport{Proxy: http.ProxyFromEnvironment, MaxIdleConnsPerHost: connections, IdleConnTimeout: time.Minute, TLSHandshakeTimeout: 10 * time.Second}
+		c.idle = &http.Transport{
+			Proxy:               http.ProxyFromEnvironment,
+			MaxIdleConnsPerHost: connections,
+			IdleConnTimeout:     time.Minute,
+			TLSHandshakeTimeout: 10 * time.Second,
+		}
 		dial := net.Dialer{Timeout: 10 * time.Second}
 		c.idle.DialContext = dial.DialContext
 		if socket {
 			c.idle.Proxy = nil
 			c.idle.DialContext = func(ctx context.Context, _, _ string) (net.Conn, error) { return dial.DialContext(ctx, "unix", path) }
 		}
-		c.http = &http.Client{Transport: c.idle, CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }}
+		c.http = &http.Client{
+			Transport:     c.idle,
+			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
+		}
 	}
 	return c, nil
 }
@@ -115,8 +123,16 @@ func (c *Client) Update(ctx context.Context, name string, u *item.Update) ([]ite
 		return nil, err
 	}
 	var made form.Tasks
-	q := request{name: name, path: "/update", key: u.Key, age: u.Age, counted: u.Within, body: updateOf(u), most: changeBytes,
-		within: answerWithin}
+	q := request{
+		name:    name,
+		path:    "/update",
+		key:     u.Key,
+		age:     u.Age,
+		counted: u.Within,
+		body:    updateOf(u),
+		most:    changeBytes,
+		within:  answerWithin,
+	}
 	if err := c.change(ctx, &q, &made); err != nil {
 		return nil, err
 	}
@@ -135,9 +151,23 @@ func (c *Client) Claim(ctx context.Context, name string, q *item.Claim) (*item.I
 	if err := q.Validate(); err != nil {
 		return nil, err
 	}
-	body := form.Claim{ClientID: q.Client, Group: form.Text(q.Group), Duration: q.Duration.Milliseconds(), Wait: q.Wait.Milliseconds(), Depends: q.Depends}
+	body := form.Claim{
+		ClientID: q.Client,
+		Group:    form.Text(q.Group),
+		Duration: q.Duration.Milliseconds(),
+		Wait:     q.Wait.Milliseconds(),
+		Depends:  q.Depends,
+	}
 	var claimed form.Tasks
-	r := request{name: name, path: "/claim", key: q.Key, age: q.Age, body: body, most: itemBytes, within: answerWithin + q.Wait}
+	r := request{
+		name:   name,
+		path:   "/claim",
+		key:    q.Key,
+		age:    q.Age,
+		body:   body,
+		most:   itemBytes,
+		within: answerWithin + q.Wait,
+	}
 	if err := c.change(ctx, &r, &claimed); err != nil {
 		return nil, err
 	}
@@ -164,7 +194,13 @@ func (c *Client) Items(ctx context.Context, name string, ids []int64, linear boo
 			texts[i] = strconv.FormatInt(id, 10)
 		}
 		var found []*form.Task
-		r := request{name: name, path: "/tasks/" + strings.Join(texts, ","), query: linearly(linear), most: int64(len(part)) * itemBytes, within: answerWithin}
+		r := request{
+			name:   name,
+			path:   "/tasks/" + strings.Join(texts, ","),
+			query:  linearly(linear),
+			most:   int64(len(part)) * itemBytes,
+			within: answerWithin,
+		}
 		if err := c.read(ctx, &r, whole(&found)); err != nil {
 			return nil, err
 		}
@@ -201,7 +237,13 @@ func (c *Client) Group(ctx context.Context, name string, p item.Page) (page []it
 	if p.Owned {
 		query.Set("owned", "1")
 	}
-	r := request{name: name, path: "/group", query: query, most: 6*pageBytes + itemBytes + pageItems*2<<10, within: answerWithin}
+	r := request{
+		name:   name,
+		path:   "/group",
+		query:  query,
+		most:   6*pageBytes + itemBytes + pageItems*2<<10,
+		within: answerWithin,
+	}
 	err = c.read(ctx, &r, func(d *json.Decoder) error {
 		page, more, err = readPage(d, limit)
 		return err

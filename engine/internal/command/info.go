@@ -74,7 +74,8 @@ func (s *ShardReport) Check() error {
 	if s.Hash == nil && s.Entries > 0 && s.Problem == "" {
 		return fmt.Errorf("no hash of entry %d", s.Entries)
 	}
-	least := min(s.Epoch, s.Tasks, s.Live, s.Ready, s.Refused, s.Bugs, s.Shards, s.Needs.Overdue, s.Needs.Losses, s.Waits.Tasks)
+	least := min(s.Epoch,
+		s.Tasks, s.Live, s.Ready, s.Refused, s.Bugs, s.Shards, s.Needs.Overdue, s.Needs.Losses, s.Waits.Tasks)
 	if least < 0 {
 		return fmt.Errorf("epoch or count %d", least)
 	}

@@ -95,7 +95,8 @@ func (c *Set) Decide(d *command.Decider) command.Answer {
 
 // sameTicks reports whether a plan has the ticks that a schedule has.
 func sameTicks(of *schedules.Schedule, p *events.SchedulePlan) bool {
-	return of != nil && of.Plan.Cron == p.Cron && of.Plan.Zone == p.Zone && of.Plan.Start == p.Start && of.Plan.End == p.End
+	return of != nil && of.Plan.Cron == p.Cron && of.Plan.Zone == p.Zone && of.Plan.Start == p.Start &&
+		of.Plan.End == p.End
 }
 
 func answerSet(of *schedules.Schedule, changed bool) command.Answer {

@@ -66,8 +66,11 @@ func (o *Owner) degraded() string {
 		why = "no snapshot: " + problem
 	}
 	if late := o.trims.late.Load(); why == "" && late > 0 {
-		why = fmt.Sprintf("the archive begins late, with entry %d: what was before has no history until the archive is restored "+
-			"from a backup; taskledger verify checks what there is", late)
+		why = fmt.Sprintf(
+			"the archive begins late, with entry %d: what was before has no history until the archive is restored "+
+				"from a backup; taskledger verify checks what there is",
+			late,
+		)
 	}
 	return why
 }

@@ -197,9 +197,13 @@ func (o *Owner) awaitRun(t *projection.Task, run uint32) (command.Answer, func(c
 	}
 	copied := *t
 	return command.Answer{}, func(ctx context.Context) command.Answer {
-		a := o.searches.find(ctx, command.Await{Task: t.ID, Life: copied.Created, Run: uint64(run)}, func(ctx context.Context) command.Answer {
-			return o.cfg.Loader.searchBack(ctx, o.ownership.Shard, &copied, run)
-		})
+		a := o.searches.find(
+			ctx,
+			command.Await{Task: t.ID, Life: copied.Created, Run: uint64(run)},
+			func(ctx context.Context) command.Answer {
+				return o.cfg.Loader.searchBack(ctx, o.ownership.Shard, &copied, run)
+			},
+		)
 		if a.Code == command.AnswerNotKept && copied.ErrorElided && run == copied.Runs {
 			return outcomeAnswer(out) // the beginning of the error is better than none
 		}

@@ -319,8 +319,12 @@ func (t *trims) meets(ctx context.Context, archive Archive, end uint64) (same bo
 	first, last := t.first.Load(), t.end.Load()
 	switch {
 	case end > last:
-		return false, fmt.Errorf("%w: it ends with entry %d, the journal with %d: it is another cluster's, or the store was restored",
-			store.ErrConflict, end, last)
+		return false, fmt.Errorf(
+			"%w: it ends with entry %d, the journal with %d: it is another cluster's, or the store was restored",
+			store.ErrConflict,
+			end,
+			last,
+		)
 	case end == 0:
 		return false, nil
 	case end+1 < first:

@@ -355,7 +355,8 @@ func tripped(plan *events.WorkPartition, counter int, reason string) events.Erro
 func (c *Reset) Decide(d *command.Decider) command.Answer {
 	of, t, refusal := operated(d, c.Task, c.Seen)
 	if of == nil {
-		if c.What == int64(events.ResetToken) && refusal.Code == command.AnswerNotFound && d.State.Task(events.TaskID(c.Task)) != nil {
+		if c.What == int64(events.ResetToken) && refusal.Code == command.AnswerNotFound &&
+			d.State.Task(events.TaskID(c.Task)) != nil {
 			const say = "cannot set the token of a work that is not planned: its first attempt does that, behind which it can be suspended"
 			return command.Refused(command.AnswerState, say)
 		}
@@ -388,7 +389,8 @@ func (c *Reset) setToken(d *command.Decider, of *works.Work, t *projection.Task)
 	case !of.Streams():
 		return command.Refused(command.AnswerState, "cannot set the token of a work that is no stream")
 	case of.Pushed():
-		return command.Refused(command.AnswerState, "cannot set the token of a stream with a source, which knows itself what is acknowledged")
+		return command.Refused(command.AnswerState,
+			"cannot set the token of a stream with a source, which knows itself what is acknowledged")
 	case !t.Suspended && !t.Final():
 		return command.Refused(command.AnswerState, "cannot set the token of a stream that may go on: suspend it before")
 	}
@@ -419,7 +421,8 @@ func (c *Rerun) Decide(d *command.Decider) command.Answer {
 		const say = "cannot run failed buckets again: the run was reset, and retry plans another one"
 		return command.Refused(command.AnswerState, say)
 	case !of.Over():
-		return command.Refused(command.AnswerState, "cannot run failed buckets again before all buckets were run: retry goes on")
+		return command.Refused(command.AnswerState,
+			"cannot run failed buckets again before all buckets were run: retry goes on")
 	case of.FailedBuckets() == 0:
 		return command.Refused(command.AnswerState, "no bucket had failed items")
 	}

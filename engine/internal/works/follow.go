@@ -58,7 +58,8 @@ func endWorkers(d *command.Decider, of *works.Work) {
 	if !over(parent) {
 		return
 	}
-	if parent != nil && parent.Final() && len(of.Open()) > 0 && d.MayRecord(events.KindBucketsMoved) { // its retry was taken away
+	if parent != nil && parent.Final() && len(of.Open()) > 0 &&
+		d.MayRecord(events.KindBucketsMoved) { // its retry was taken away
 		d.Emit(parent, &events.BucketsMoved{Cause: events.ReturnedGivenUp})
 	}
 	eachActive(d, of, func(t *projection.Task) {

@@ -263,7 +263,8 @@ func (o *atOwner) without(id events.TaskID) command.Answer {
 		return command.Refused(command.AnswerNotFound, "is a worker of the work of task %s, which is not there", of)
 	}
 	if of, h := o.all.HoldOf(id); h != nil {
-		return command.Refused(command.AnswerNotFound, "holds changes of the stream of task %s, which tells of all its holds", of.ID)
+		return command.Refused(command.AnswerNotFound,
+			"holds changes of the stream of task %s, which tells of all its holds", of.ID)
 	}
 	const say = "has no work: its behavior %s is none, or no attempt has planned one yet"
 	return command.Refused(command.AnswerNotFound, say, t.Kind.Behavior)

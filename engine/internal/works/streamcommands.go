@@ -105,8 +105,11 @@ func (c *Move) Limits() error {
 	case c.Open > 1<<53:
 		return invalid("open", fmt.Sprintf("%d changes, want %d at most", c.Open, uint64(1)<<53))
 	case c.Oldest < 0 || c.Oldest > int64(events.MaxItemTime):
-		return invalid("oldest", fmt.Sprintf("the oldest change came at %d, want 0 to %d, the years 1970 to 9999, in milliseconds",
-			c.Oldest, events.MaxItemTime))
+		return invalid(
+			"oldest",
+			fmt.Sprintf("the oldest change came at %d, want 0 to %d, the years 1970 to 9999, in milliseconds",
+				c.Oldest, events.MaxItemTime),
+		)
 	}
 	errs, err := decodeErrors(c.Errors)
 	if err == nil {

@@ -50,7 +50,11 @@ func holds() []workledger.Hold {
 		all[i] = workledger.Hold{
 			Key:    strings.Repeat("\x01", events.MaxChangeKeyBytes-1) + string(rune('a'+i)),
 			Parked: true,
-			Change: workledger.HeldChange{Data: []byte("1"), Code: name, Message: strings.Repeat("m", events.MaxHeldMessageBytes)},
+			Change: workledger.HeldChange{
+				Data:    []byte("1"),
+				Code:    name,
+				Message: strings.Repeat("m", events.MaxHeldMessageBytes),
+			},
 		}
 	}
 	all[0].Change.Data, all[0].Change.At = make([]byte, events.MaxHeldBytes), strings.Repeat("t", events.MaxTokenBytes)
