@@ -69,11 +69,17 @@ func (s Seen) Add(o Seen) {
 	}
 }
 
-// String tells it.
+// String names each rare thing with its count. It names those that no history held, too: a reader looks for them.
 func (s Seen) String() string {
-	all := make([]string, 0, len(s))
-	for _, what := range slices.Sorted(maps.Keys(s)) {
-		all = append(all, fmt.Sprintf("%s: %d", what, s[what]))
+	counts := Seen{}
+	for _, what := range slices.Concat(Wanted(), decisions[:], tickCauses[:]) {
+		counts[what] = 0
+	}
+	delete(counts, "") // a tick with a run has no cause
+	counts.Add(s)
+	all := make([]string, 0, len(counts))
+	for _, what := range slices.Sorted(maps.Keys(counts)) {
+		all = append(all, fmt.Sprintf("%s: %d", what, counts[what]))
 	}
 	return strings.Join(all, "; ")
 }
