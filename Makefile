@@ -1,5 +1,5 @@
 # .ci/run is the gate: fast, and the same every time. `make proof` is the rest.
-.PHONY: check fmt vet staticcheck race race-short test fuzz mutations proof release release-twice image cover tidy
+.PHONY: check fmt vet staticcheck race race-short test fuzz mutations proof release release-twice image-files image cover tidy
 
 check: fmt vet staticcheck race
 
@@ -69,15 +69,22 @@ release-twice:
 	(cd "$$two" && GOCACHE=$$dir/cache "$$dir/release" $(SYSTEM)); \
 	cmp "$$one/dist/SHA256SUMS" "$$two/dist/SHA256SUMS"
 
+# What deploy/Dockerfile copies, in DIR: the binary of the release for this processor, and files that an image needs.
+image-files:
+	@set -e; dir="$(abspath $(DIR))"; test -n "$$dir" || { echo "want DIR=folder"; exit 2; }; \
+	go run ./internal/release linux/$(shell go env GOARCH); \
+	mkdir -p "$$dir/tmp" "$$dir/data"; chmod 1777 "$$dir/tmp"; chmod 700 "$$dir/data"; \
+	cp dist/taskledger-*-linux-$(shell go env GOARCH) "$$dir/taskledger"; \
+	cp deploy/Dockerfile /etc/ssl/certs/ca-certificates.crt "$$dir"; \
+	echo 'taskledger:x:65532:65532::/data:/none' >"$$dir/passwd"
+
 # The other format of podman and buildah would leave HEALTHCHECK out.
 image: # taskledger:local of the binary for this machine, by docker, podman or buildah
 	@set -e; dir=$$(mktemp -d) && trap 'rm -rf "$$dir"' EXIT; \
-	mkdir -m 1777 "$$dir/tmp"; mkdir -m 700 "$$dir/data"; echo 'taskledger:x:65532:65532::/data:/none' >"$$dir/passwd"; \
-	cp deploy/Dockerfile "$$dir"; cp /etc/ssl/certs/ca-certificates.crt "$$dir"; \
-	CGO_ENABLED=0 GOOS=linux go build -trimpath -ldflags='-s -w' -o "$$dir/taskledger" ./cmd/node; \
+	$(MAKE) -s image-files DIR="$$dir"; \
 	export BUILDAH_FORMAT=docker; \
-	for tool in docker podman buildah; do command -v $$tool >/dev/null && exec $$tool build -t taskledger:local "$$dir"; done; \
-	echo "there is no docker, podman or buildah here"; exit 1
+	for tool in docker podman buildah; do command -v $$tool >/dev/null && $$tool build -t taskledger:local "$$dir" && exit; done; \
+	echo "there is no docker, podman or buildah here that can build an image"; exit 1
 
 cover:
 	go test -coverprofile=cover.out ./...

@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"syscall"
 )
@@ -98,23 +99,36 @@ func prepare(ctx context.Context, dir string) (*world, error) {
 // hostOfService is the DNS name of the Service in the manifests.
 const hostOfService = "taskledger.taskledger.svc"
 
-// makeSecrets makes the folders whose files are those of the Secrets that the manifests name.
+// secretFile is an option of kubectl by which a Secret has a file.
+var secretFile = regexp.MustCompile(`--from-file=([a-z.]+)=(\S+)`)
+
+// makeSecrets makes the folders whose files are those of the Secrets, as the head of the manifests makes them.
 func (w *world) makeSecrets(ctx context.Context) error {
-	certs := filepath.Join(w.deploy, "compose", "certs")
-	if err := tool(ctx, filepath.Join(w.deploy, "certs.sh"), certs, hostOfService); err != nil {
+	place := filepath.Join(w.deploy, "compose")
+	if err := tool(ctx, filepath.Join(w.deploy, "certs.sh"), filepath.Join(place, "certs"), hostOfService); err != nil {
 		return err
 	}
-	for from, to := range map[string]string{
-		"certs/ca.crt":                    "taskledger-tls/ca.crt",
-		"certs/client.crt":                "taskledger-tls/client.crt",
-		"certs/client.key":                "taskledger-tls/client.key",
-		"certs/" + hostOfService + ".crt": "taskledger-tls/tls.crt",
-		"certs/" + hostOfService + ".key": "taskledger-tls/tls.key",
-		"tokens/tokens.json":              "taskledger-tokens/tokens.json",
-	} {
-		if err := copyTree(filepath.Join(w.deploy, "compose", from), filepath.Join(w.dir, "secrets", to), nil); err != nil {
-			return err
+	text, err := os.ReadFile(filepath.Join(deploy, "kubernetes", "taskledger.yaml"))
+	if err != nil {
+		return err
+	}
+	head, _, _ := strings.Cut(string(text), "apiVersion:")
+	if !strings.Contains(head, "certs.sh certs "+hostOfService+"\n") {
+		return fmt.Errorf("the head of the manifests makes no certificate of %s", hostOfService)
+	}
+	made := 0
+	for _, command := range strings.Split(head, "create secret generic ")[1:] {
+		name := strings.Fields(command)[0]
+		for _, file := range secretFile.FindAllStringSubmatch(command, -1) {
+			to := filepath.Join(w.dir, "secrets", name, file[1])
+			if err := copyTree(filepath.Join(place, file[2]), to, nil); err != nil {
+				return err
+			}
+			made++
 		}
+	}
+	if made != 6 {
+		return fmt.Errorf("the head of the manifests puts %d files into secrets, want 6", made)
 	}
 	return nil
 }

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"crypto/sha256"
 	"encoding/json"
 	"errors"
 	"flag"
@@ -111,57 +112,67 @@ func (i *image) lay(root, built string) error {
 	return link(built, filepath.Join(root, i.program))
 }
 
-// buildImage builds the Dockerfile with a file in place of the program.
+// buildImage lays out what `make image` builds from, builds it where buildah can, and holds the program in the image to
+// the checksum of the release.
 func buildImage(ctx context.Context, dir string) error {
+	project, place := filepath.Join(deploy, ".."), filepath.Join(dir, "image")
+	if err := tool(ctx, "make", "-s", "-C", project, "image-files", "DIR="+place); err != nil {
+		return err
+	}
+	if err := isReleased(filepath.Join(place, "taskledger"), filepath.Join(project, "dist", "SHA256SUMS")); err != nil {
+		return err
+	}
 	if _, err := exec.LookPath("buildah"); err != nil {
 		fmt.Println("image: there is no buildah here, so none was built")
 		return nil
 	}
-	store := []string{
-		"--storage-driver", "vfs", "--root", filepath.Join(dir, "storage"), "--runroot", filepath.Join(dir, "run"),
-	}
-	begins := append(slices.Clone(store), "from", "scratch")
-	if text, err := exec.CommandContext(ctx, "buildah", begins...).CombinedOutput(); err != nil {
-		fmt.Printf("image: buildah can begin no image on this machine, so none was built: %v\n%s", err, text)
+	b := buildah{"--storage-driver", "vfs", "--root", filepath.Join(dir, "storage"), "--runroot", filepath.Join(dir, "run")}
+	if text, err := b.run(ctx, "from", "scratch"); err != nil {
+		fmt.Printf("image: buildah can begin no image on this machine, so none was built: %v\n%s\n", err, text)
 		return nil
-	}
-	place := filepath.Join(dir, "image")
-	for _, d := range []string{place, filepath.Join(place, "tmp"), filepath.Join(place, "data")} {
-		if err := os.Mkdir(d, 0o755); err != nil {
-			return err
-		}
-	}
-	in, err := os.Open(filepath.Join(deploy, "Dockerfile"))
-	if err != nil {
-		return err
-	}
-	defer in.Close()
-	out, err := os.Create(filepath.Join(place, "Dockerfile"))
-	if err != nil {
-		return err
-	}
-	if _, err := io.Copy(out, in); err != nil {
-		return err
-	}
-	for _, name := range []string{"taskledger", "ca-certificates.crt", "passwd"} {
-		if err := os.WriteFile(filepath.Join(place, name), nil, 0o755); err != nil {
-			return err
-		}
-	}
-	if err := out.Close(); err != nil {
-		return err
 	}
 	const name = "taskledger:check"
 	// The other format knows no HEALTHCHECK.
-	builds := append(slices.Clone(store), "build", "--format", "docker", "--isolation", "chroot", "-t", name, place)
-	if err := tool(ctx, "buildah", builds...); err != nil {
-		return err
+	if text, err := b.run(ctx, "build", "--format", "docker", "--isolation", "chroot", "-t", name, place); err != nil {
+		return fmt.Errorf("build the image: %w\n%s", err, text)
 	}
 	const test = "{{.Docker.Config.Healthcheck.Test}}"
-	asks := append(slices.Clone(store), "inspect", "--type", "image", "--format", test, name)
-	text, err := exec.CommandContext(ctx, "buildah", asks...).CombinedOutput()
-	if err != nil || strings.TrimSpace(string(text)) != "[CMD /taskledger health]" {
-		return errors.Join(fmt.Errorf("the image asks for its health by %s", text), err)
+	asks, err := b.run(ctx, "inspect", "--type", "image", "--format", test, name)
+	if err != nil || asks != "[CMD /taskledger health]" {
+		return errors.Join(fmt.Errorf("the image asks for its health by %s", asks), err)
+	}
+	container, err := b.run(ctx, "from", name)
+	if err != nil {
+		return fmt.Errorf("begin a container: %w\n%s", err, container)
+	}
+	root, err := b.run(ctx, "mount", container)
+	if err != nil {
+		return fmt.Errorf("mount the image: %w\n%s", err, root)
+	}
+	return isReleased(filepath.Join(root, "taskledger"), filepath.Join(project, "dist", "SHA256SUMS"))
+}
+
+// buildah holds the options that say where its images are.
+type buildah []string
+
+// run returns what buildah prints, without the space around it.
+func (b buildah) run(ctx context.Context, args ...string) (string, error) {
+	out, err := exec.CommandContext(ctx, "buildah", append(slices.Clone(b), args...)...).CombinedOutput()
+	return strings.TrimSpace(string(out)), err
+}
+
+// isReleased reports an error where a program is none of those whose checksums are in a file.
+func isReleased(program, sums string) error {
+	content, err := os.ReadFile(program)
+	if err != nil {
+		return err
+	}
+	released, err := os.ReadFile(sums)
+	if err != nil {
+		return err
+	}
+	if sum := fmt.Sprintf("%x", sha256.Sum256(content)); !strings.Contains(string(released), sum+"  taskledger-") {
+		return fmt.Errorf("%s has the checksum %s, the release has\n%s", program, sum, released)
 	}
 	return nil
 }

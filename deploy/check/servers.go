@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 
 	"github.com/nats-io/nats-server/v2/server"
 )
@@ -41,8 +42,7 @@ func servers(ctx context.Context, dir string) error {
 		}
 	}
 	for _, name := range []string{"etcd-1", "nats-1", "node-1", "client"} {
-		authority, certificate := filepath.Join(certs, "ca.crt"), filepath.Join(certs, name+".crt")
-		if err := tool(ctx, "openssl", "verify", "-CAfile", authority, certificate); err != nil {
+		if err := seesItsOwn(ctx, filepath.Join(certs, name), filepath.Join(certs, "authority", "ca.crt")); err != nil {
 			return err
 		}
 	}
@@ -51,17 +51,12 @@ func servers(ctx context.Context, dir string) error {
 		return err
 	}
 	path := filepath.Join(dir, "nats.conf")
-	if err := os.WriteFile(path, bytes.ReplaceAll(text, []byte("/certs/"), []byte(certs+"/")), 0o600); err != nil {
+	text = bytes.ReplaceAll(text, []byte("/certs/"), []byte(filepath.Join(certs, "nats-1")+"/"))
+	if err := os.WriteFile(path, text, 0o600); err != nil {
 		return err
 	}
-	for name, value := range map[string]string{
-		"NATS_NAME": "nats-1",
-		"NATS_CERT": filepath.Join(certs, "nats-1.crt"),
-		"NATS_KEY":  filepath.Join(certs, "nats-1.key"),
-	} {
-		if err := os.Setenv(name, value); err != nil {
-			return err
-		}
+	if err := os.Setenv("NATS_NAME", "nats-1"); err != nil {
+		return err
 	}
 	options, err := server.ProcessConfigFile(path)
 	if err != nil {
@@ -72,4 +67,20 @@ func servers(ctx context.Context, dir string) error {
 		return fmt.Errorf("nats.conf says %q, TLS %t and %t, JetStream %t", options.ServerName, tls, between, options.JetStream)
 	}
 	return nil
+}
+
+// seesItsOwn holds a directory of certs.sh to one certificate of the authority, with its key, and nothing else.
+func seesItsOwn(ctx context.Context, dir, authority string) error {
+	entries, err := os.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, e := range entries {
+		names = append(names, e.Name())
+	}
+	if want := []string{"ca.crt", "tls.crt", "tls.key"}; !slices.Equal(names, want) {
+		return fmt.Errorf("%s holds %q, want %q", dir, names, want)
+	}
+	return tool(ctx, "openssl", "verify", "-CAfile", authority, filepath.Join(dir, "tls.crt"))
 }
