@@ -225,23 +225,7 @@ func (w *world) unit(ctx context.Context, servers []*process) (err error) {
 			}
 		}
 	}
-	settings, err := w.addresses.replaced("unit", `name: unit
-etcd: ["https://etcd-1:2379", "https://etcd-2:2379", "https://etcd-3:2379"]
-etcd-ca: /tls/ca.crt
-etcd-cert: /tls/client.crt
-etcd-key: /tls/client.key
-nats: ["tls://nats-1:4222", "tls://nats-2:4222", "tls://nats-3:4222"]
-nats-ca: /tls/ca.crt
-nats-cert: /tls/client.crt
-nats-key: /tls/client.key
-archive-replicas: 3
-log-replicas: 3
-metrics: localhost:9464
-`)
-	if err != nil {
-		return err
-	}
-	p, err := w.installed(settings)
+	p, err := w.installed(ctx)
 	if err != nil {
 		return err
 	}

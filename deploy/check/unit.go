@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"strings"
 	"time"
 
@@ -36,8 +37,67 @@ func verifyUnit(ctx context.Context, dir string) error {
 	return nil
 }
 
-// installed is the process of the unit, with settings that stand where the unit looks for them.
-func (w *world) installed(settings string) (*process, error) {
+// standIns keep the commands at the head of the unit below another root, where they own files as another user.
+const standIns = `set -e
+sudo() { "$@"; }
+useradd() { command useradd --prefix "$ROOT" "$@"; }
+systemctl() { test "$1 $2" = "enable --now"; command systemctl --root="$ROOT" enable "$3"; }
+install() {
+	last=
+	for word; do
+		shift
+		case $last,$word in
+			-o,* | -g,*) set -- "$@" "$OWNER" ;;
+			*,/*) set -- "$@" "$ROOT$word" ;;
+			*) set -- "$@" "$word" ;;
+		esac
+		last=$word
+	done
+	command install "$@"
+}
+`
+
+// install does below a root what stands at the head of the unit.
+func (w *world) install(ctx context.Context, unit, root string, owner int) error {
+	place := filepath.Join(w.dir, "beside-the-unit")
+	for from, to := range map[string]string{
+		filepath.Join(w.bin, "taskledger"):                     "taskledger",
+		filepath.Join(deploy, "systemd", "node.yaml"):          "node.yaml",
+		filepath.Join(deploy, "systemd", "taskledger.service"): "taskledger.service",
+		filepath.Join(w.deploy, "compose", "certs", "client"):  "certs/client",
+	} {
+		if err := copyTree(from, filepath.Join(place, to), nil); err != nil {
+			return err
+		}
+	}
+	for _, name := range []string{"passwd", "group"} {
+		if err := os.MkdirAll(filepath.Join(root, "etc"), 0o755); err != nil {
+			return err
+		}
+		if err := os.WriteFile(filepath.Join(root, "etc", name), nil, 0o644); err != nil {
+			return err
+		}
+	}
+	script := standIns
+	for line := range strings.Lines(unit) {
+		if command, is := strings.CutPrefix(line, "#     "); is {
+			script += command
+		}
+	}
+	c := exec.CommandContext(ctx, "sh", "-c", script)
+	c.Dir, c.Env = place, append(os.Environ(), "ROOT="+root, "OWNER="+strconv.Itoa(owner))
+	if out, err := c.CombinedOutput(); err != nil {
+		return fmt.Errorf("what stands at the head of the unit: %w\n%s", err, out)
+	}
+	users, err := os.ReadFile(filepath.Join(root, "etc", "passwd"))
+	if err == nil && !bytes.HasPrefix(users, []byte("taskledger:")) {
+		err = fmt.Errorf("the users are %q, want taskledger", users)
+	}
+	return err
+}
+
+// installed is the process of the unit, installed as the unit says, with other addresses in its settings.
+func (w *world) installed(ctx context.Context) (*process, error) {
 	text, err := os.ReadFile(filepath.Join(deploy, "systemd", "taskledger.service"))
 	if err != nil {
 		return nil, err
@@ -66,10 +126,7 @@ func (w *world) installed(settings string) (*process, error) {
 	}
 	health := append([]string{p.args[0], "health"}, p.args[2:]...)
 	p.probes = []probe{{command: health, timeout: timeout, within: timeout}} // the unit has none
-	if err := link(filepath.Join(w.bin, "taskledger"), filepath.Join(p.root, p.args[0])); err != nil {
-		return nil, err
-	}
-	if err := copyTree(w.secrets(), filepath.Join(p.root, "tls"), nil); err != nil {
+	if err := w.install(ctx, string(text), p.root, p.user); err != nil {
 		return nil, err
 	}
 	state := filepath.Join(p.root, "var", "lib", says["StateDirectory"])
@@ -77,8 +134,13 @@ func (w *world) installed(settings string) (*process, error) {
 		return nil, err
 	}
 	file := filepath.Join(p.root, "etc", "taskledger", "node.yaml")
-	if err := own(filepath.Dir(file), 0, 0, 0o755); err != nil {
+	settings, err := os.ReadFile(file)
+	if err != nil {
 		return nil, err
 	}
-	return p, os.WriteFile(file, []byte(settings), 0o644)
+	here, err := w.addresses.replaced(p.name, string(settings))
+	if err != nil {
+		return nil, err
+	}
+	return p, os.WriteFile(file, []byte(here), 0o644)
 }
