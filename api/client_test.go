@@ -114,6 +114,11 @@ func TestClient_TakesLinesAsTheyCome(t *testing.T) {
 	}
 }
 
+func TestRoot_NamesWhatThereIsBelowIt(t *testing.T) {
+	s, _ := serve(t, nil)
+	s.want(s.send("viewer", "GET", "/", nil), 404, "the API is below /v1/")
+}
+
 func TestClient_TakesElementsAsTheyCome(t *testing.T) {
 	var got []string
 	enough := errors.New("enough")

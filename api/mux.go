@@ -32,6 +32,12 @@ func newMux(routes []*Route, s *shared) (*http.ServeMux, error) {
 	mux.HandleFunc("/", func(w http.ResponseWriter, r *http.Request) {
 		path := strings.TrimPrefix(r.URL.Path, pathBelow(r))
 		hint := ""
+		if path == "/" {
+			hint = ": the API is below /v1/"
+			if byPattern["/ui/"] != nil {
+				hint += ", the dashboard below /ui/"
+			}
+		}
 		if id, below := strings.CutPrefix(path, "/v1/tasks/"); below && strings.Contains(id, "/") {
 			hint = ": a slash within an id is written ~"
 		}

@@ -2,6 +2,7 @@ package behaviors_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"math"
 	"strings"
@@ -162,6 +163,7 @@ func TestPlan_RefusesWhatIsInvalid(t *testing.T) {
 			r.Policy.Timeout = -time.Second
 		})},
 		{"no parameters", "x", "", "parameters: none, want an object", nil},
+		{"null", "x", " null\n", "parameters: null, want an object", nil},
 		{"field of another type", "x", `{"Name":"a","Age":"old"}`,
 			`parameters: field "Age" at byte 23: is string, want a whole number`, nil},
 		{"other type", "x", `[1]`, "parameters: byte 1: is array, want an object", nil},
@@ -192,6 +194,21 @@ func TestPlan_RefusesWhatIsInvalid(t *testing.T) {
 				t.Errorf("plan %+v, want none", plan)
 			}
 		})
+	}
+}
+
+// Some types have a value that null stands for.
+func TestPlan_TakesNullWhereTheTypeHasIt(t *testing.T) {
+	for name, b := range map[string]task.Behavior{
+		"nothing": behaviors.Define[behaviors.None, int]("x", nil).Bind(nil),
+		"pointer": behaviors.Define[*int, int]("x", nil).Bind(nil),
+		"map":     behaviors.Define[map[string]int, int]("x", nil).Bind(nil),
+		"any":     behaviors.Define[any, int]("x", nil).Bind(nil),
+		"raw":     behaviors.Define[json.RawMessage, int]("x", nil).Bind(nil),
+	} {
+		if _, err := b.Plan([]byte("null"), epoch); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -79,6 +79,9 @@ func (b *Bound[P, R]) Plan(params []byte, _ time.Time) (task.Plan, error) {
 	}
 	return safely("planning behavior ", b.id, func() (task.Plan, error) {
 		p, err := decode[P]("parameters", params)
+		if err == nil {
+			err = notNull[P](params)
+		}
 		if err == nil && b.rules.DisallowUnknownFields { // a misspelt field would be found missing otherwise
 			err = onlyKnown[P](params)
 		}

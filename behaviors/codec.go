@@ -90,6 +90,22 @@ func onlyKnown[T any](raw []byte) error {
 	return nil
 }
 
+// notNull refuses the JSON text null for a T that has no such value: decoding would leave it at zero without a word.
+func notNull[T any](raw []byte) error {
+	if string(bytes.TrimSpace(raw)) != "null" || isNone[T]() {
+		return nil
+	}
+	t := reflect.TypeFor[T]()
+	switch t.Kind() {
+	case reflect.Pointer, reflect.Interface, reflect.Map, reflect.Slice:
+		return nil
+	}
+	if reflect.PointerTo(t).Implements(reflect.TypeFor[json.Unmarshaler]()) {
+		return nil
+	}
+	return &store.InvalidError{Field: "parameters", Problem: "null, want " + form[T]()}
+}
+
 func isNone[T any]() bool {
 	var v T
 	_, none := any(v).(None)

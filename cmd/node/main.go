@@ -24,9 +24,17 @@ func main() {
 	if os.Getenv("GOGC") == "" {
 		debug.SetGCPercent(gcPercent)
 	}
+	ignored := signal.Ignored(os.Interrupt) // as in the background of a shell that is no terminal's
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	// Once the first signal has been taken, a second one does what signals do by default: it ends the process.
-	context.AfterFunc(ctx, stop)
+	context.AfterFunc(ctx, func() {
+		if ignored { // stop would have the second interrupt ignored
+			interrupts := make(chan os.Signal, 1)
+			signal.Notify(interrupts, os.Interrupt)
+			go endAt(interrupts)
+		}
+		stop()
+	})
 	executable, err := os.Executable()
 	if err != nil {
 		executable = os.Args[0]
@@ -38,4 +46,10 @@ func main() {
 		Out:  os.Stdout,
 		Err:  os.Stderr,
 	}))
+}
+
+// endAt ends the process at the next interrupt, with the exit code that shells give to one.
+func endAt(interrupts <-chan os.Signal) {
+	<-interrupts
+	os.Exit(128 + int(syscall.SIGINT))
 }

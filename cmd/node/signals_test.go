@@ -118,6 +118,30 @@ func TestServe_HangUpThatIsIgnoredStaysIgnored(t *testing.T) {
 	}
 }
 
+// A shell that is no terminal's has what it runs in the background ignore interrupts: the first one drains a node all
+// the same, and the second one ends it.
+func TestServe_ASecondInterruptEndsANodeThatWasStartedWithInterruptsIgnored(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	cmd := command(context.Background(), dir, "serve", "--grace", "1h")
+	sh, err := exec.LookPath("sh")
+	if err != nil {
+		t.Fatal(err)
+	}
+	cmd.Args = append([]string{"sh", "-c", `trap "" INT; exec "$0" "$@"`, cmd.Path}, cmd.Args[1:]...)
+	cmd.Path = sh
+	n := start(t, cmd)
+	must(t, dir, "submit", "sleep", `{"duration":"1h"}`, "--id", "long")
+	eventually(t, "it runs", func() bool { return strings.Contains(must(t, dir, "get", "long"), "running") })
+	n.signal(syscall.SIGINT)
+	eventually(t, "it drains", func() bool { return strings.Contains(n.stderr.String(), "draining") })
+	n.signal(syscall.SIGINT)
+	n.wait(t)
+	if code := n.cmd.ProcessState.ExitCode(); code != 130 {
+		t.Errorf("ended with %s, want exit code 130: %s", n.cmd.ProcessState, n.stderr.String())
+	}
+}
+
 // stopWithin tells nodes to stop and kills those that have not in time, as those do who run them.
 func stopWithin(t *testing.T, limit time.Duration, nodes ...*node) {
 	t.Helper()

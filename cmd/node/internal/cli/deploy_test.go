@@ -17,8 +17,8 @@ var (
 	named = regexp.MustCompile(`\bTASK[A-Z]*_[A-Z0-9_]+`)
 	// listed matches a command line that stands in a list: the program first, or a command for the entry point.
 	listed = regexp.MustCompile(`(?:(?:args: |command: |CMD )\[("[/a-z]+")|"CMD", ("/taskledger"))([^\]]*)\]`)
-	// typed matches a command line with the program before it.
-	typed = regexp.MustCompile(`taskledger ([a-z-]+(?: [^\s>` + "`" + `]+)*)`)
+	// typed matches a command line that begins with the program, alone in its line, by its path, as a user, or in prose.
+	typed = regexp.MustCompile(`(?m)(?:^#\s+|/|'\S+' |` + "`" + `)taskledger ([a-z][a-z-]*(?: [^\s>` + "`" + `]+)*)`)
 )
 
 // asked returns the command lines of the program in a text.
@@ -74,6 +74,7 @@ func TestDeploy_NamesVariablesCommandsAndFlagsThatThereAre(t *testing.T) {
 	for file, want := range map[string]struct{ variables, lines int }{
 		"Dockerfile":                 {1, 2},
 		"systemd/taskledger.service": {0, 1},
+		"systemd/node.yaml":          {0, 1},
 		"compose/compose.yaml":       {20, 4},
 		"kubernetes/taskledger.yaml": {15, 4},
 	} {

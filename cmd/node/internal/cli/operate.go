@@ -110,7 +110,12 @@ func (a *app) operateTasks(ctx context.Context, client operations.Client, verb o
 	if len(errs) > 0 {
 		return errors.Join(errs...) // of any, so that nothing was done
 	}
+	done := map[string]bool{} // an id that is given twice is meant once
 	for _, id := range ids {
+		if done[id] {
+			continue
+		}
+		done[id] = true
 		idle := false
 		if verb == operations.Resume {
 			t, err := client.Get(ctx, events.TaskID(id))

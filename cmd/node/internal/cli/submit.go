@@ -94,8 +94,8 @@ func (a *app) submitCommand() *cobra.Command {
 			return &exitcode.UsageError{Problem: "--skip-bad: it is about --batch"}
 		case o.fromLine != 0 && (o.batch == "" || o.key != ""):
 			return &exitcode.UsageError{Problem: "--from-line: it is about --batch without --key, whose requests are one"}
-		case o.fromLine < 0:
-			return &exitcode.UsageError{Problem: fmt.Sprintf("--from-line %d: want 1 or more", o.fromLine)}
+		case o.fromLine < 0, o.fromLine == 0 && cmd.Flags().Changed("from-line"):
+			return &exitcode.UsageError{Problem: fmt.Sprintf("--from-line %d: want 1 or more: lines count from 1", o.fromLine)}
 		}
 		if o.batch != "" {
 			if lines, err = a.readBatch(cmd.Context(), o); err != nil {
