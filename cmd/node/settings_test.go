@@ -78,7 +78,14 @@ func TestSettings_MistakesAreWrongUsage(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct{ text, want string }{
 		"an unknown name":        {"slotz: 3\n", "no setting is named slotz: is slots meant?"},
-		"a value of wrong type":  {"slots: many\n", "\"many\" for \"--slots\""},
+		"a value of wrong type":  {"slots: many\n", "settings.yaml: slots: invalid argument \"many\" for \"--slots\""},
+		"two documents":          {"slots: 3\n---\nslots: 4\n", "settings.yaml: holds more than one YAML document"},
+		"no value":               {"slots:\n", "settings.yaml: slots: no value: leave the line out"},
+		"an unknown name alone":  {"slotz:\n", "no setting is named slotz: is slots meant?"},
+		"a list for one value":   {"name: [a, b]\n", "settings.yaml: name: a list, want one value"},
+		"a map for one value":    {"name: {a: 1}\n", "settings.yaml: name: names with values, want one value"},
+		"a map in a list":        {"etcd: [{a: 1}]\n", "settings.yaml: etcd: element 1 is no text"},
+		"a list of settings":     {"- slots: 3\n", "settings.yaml"},
 		"a flag of another kind": {"delay: 3s\n", "no setting is named delay"},
 		"no YAML":                {"{", "yaml: line 1"},
 		"no directory":           {"data: \"\"\n", "--data is empty"},
@@ -86,6 +93,10 @@ func TestSettings_MistakesAreWrongUsage(t *testing.T) {
 		if r := run(t, t.TempDir(), "serve", "--config", settingsFile(t, c.text)); r.code != 2 || r.out != "" || !strings.Contains(r.err, c.want) {
 			t.Errorf("%s: code %d, %q", name, r.code, r.err)
 		}
+	}
+	empty := settingsFile(t, "")
+	if r := runWith(t, []string{"TASKLEDGER_SLOTS=many"}, "serve", "--config", empty); r.code != 2 || !strings.Contains(r.err, "TASKLEDGER_SLOTS: invalid argument") {
+		t.Errorf("a variable of wrong type: code %d, %q", r.code, r.err)
 	}
 	if r := run(t, t.TempDir(), "list", "--config", "no-such-file.yaml"); r.code != 2 || !strings.Contains(r.err, "no-such-file.yaml") {
 		t.Errorf("a missing file: code %d, %q", r.code, r.err)

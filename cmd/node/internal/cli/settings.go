@@ -1,7 +1,10 @@
 package cli
 
 import (
+	"bytes"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"os"
 	"regexp"
@@ -10,6 +13,7 @@ import (
 
 	"github.com/spf13/pflag"
 	"github.com/spf13/viper"
+	"go.yaml.in/yaml/v4"
 
 	"taskledger/cmd/node/internal/output"
 	"taskledger/cmd/node/internal/suggest"
@@ -57,7 +61,7 @@ func (s *settings) apply(flags *pflag.FlagSet) (err error) {
 			return
 		}
 		if bad := flags.Set(f.Name, text(s.viper.Get(f.Name))); bad != nil {
-			err = fmt.Errorf("setting %s: %w", f.Name, bad)
+			err = fmt.Errorf("%s: %w", s.source(f.Name), bad)
 		}
 	})
 	return err
@@ -96,6 +100,14 @@ func variableOf(name string) string {
 	return variables + "_" + strings.ToUpper(strings.ReplaceAll(name, "-", "_"))
 }
 
+// source names where a setting comes from: a variable, or a line of the file.
+func (s *settings) source(name string) string {
+	if variable := variableOf(name); os.Getenv(variable) != "" {
+		return variable
+	}
+	return s.viper.ConfigFileUsed() + ": " + name
+}
+
 func (s *settings) read() error {
 	file := s.file
 	if file == "" {
@@ -106,17 +118,61 @@ func (s *settings) read() error {
 	}
 	s.viper.SetConfigFile(file)
 	s.viper.SetConfigType("yaml")
-	if err := s.viper.ReadInConfig(); err != nil {
+	text, err := os.ReadFile(file) // once: it may be a pipe
+	if err != nil {
 		return fmt.Errorf("read settings: %w", err)
 	}
-	for _, key := range slices.Sorted(slices.Values(s.viper.AllKeys())) {
-		name, _, _ := strings.Cut(key, ".")
-		if s.known[name] == nil {
+	if err := s.viper.ReadConfig(bytes.NewReader(text)); err != nil {
+		return fmt.Errorf("read settings of %s: %w", file, err)
+	}
+	return s.check(file, text)
+}
+
+// check refuses what viper passes over in a file that it has read: a second document, names that no setting has, and
+// values of another form than their setting.
+func (s *settings) check(file string, text []byte) error {
+	documents := yaml.NewDecoder(bytes.NewReader(text))
+	var all map[string]any
+	if err := documents.Decode(&all); err != nil && !errors.Is(err, io.EOF) { // it may be empty
+		return fmt.Errorf("%s: want a line such as slots: 8 for each setting: %w", file, err)
+	}
+	if documents.Decode(new(any)) == nil {
+		return fmt.Errorf("%s: holds more than one YAML document, want one", file)
+	}
+	for _, key := range slices.Sorted(maps.Keys(all)) {
+		f := s.known[strings.ToLower(key)] // viper knows no capitals
+		if f == nil {
 			names := slices.Sorted(maps.Keys(s.known))
-			return fmt.Errorf("%s: no setting is named %s%s", file, output.Clean(name), suggest.FlagFor(name, names))
+			return fmt.Errorf("%s: no setting is named %s%s", file, output.Clean(key), suggest.FlagFor(key, names))
+		}
+		if problem := misformed(f, all[key]); problem != "" {
+			return fmt.Errorf("%s: %s: %s", file, key, problem)
 		}
 	}
 	return nil
+}
+
+// misformed says what is wrong with the form of a value for a flag; "" = nothing.
+func misformed(f *pflag.Flag, value any) string {
+	switch v := value.(type) {
+	case nil:
+		return "no value: leave the line out for the default"
+	case []any:
+		if f.Value.Type() != "stringSlice" {
+			return "a list, want one value"
+		}
+		for i := range v {
+			switch v[i].(type) {
+			case nil, []any, map[string]any:
+				return fmt.Sprintf("element %d is no text, want a list of texts", i+1)
+			}
+		}
+	case map[string]any:
+		if f.Value.Type() != "stringToInt" {
+			return "names with values, want one value"
+		}
+	}
+	return ""
 }
 
 // text writes a value as it would be given on the command line.
