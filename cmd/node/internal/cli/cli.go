@@ -32,7 +32,7 @@ func Main(ctx context.Context, p Program) int {
 	}
 	if !a.parsed {
 		words := strings.Fields(strings.TrimPrefix(asked.CommandPath(), root.CommandPath()))
-		fmt.Fprintf(a.Err, "%s: %v\nsee: %s\n", p.Name, err, p.command(append(words, "--help")...))
+		fmt.Fprintf(a.Err, "%s: %v\nsee: %s\n", p.Name, flags.Alone(err), p.command(append(words, "--help")...))
 		return exitcode.Usage
 	}
 	if ctx.Err() != nil && errors.Is(err, context.Canceled) {

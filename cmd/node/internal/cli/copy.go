@@ -120,14 +120,16 @@ func (a *app) copyFlags(c *cobra.Command, o *copyOptions) {
 	flags.LevelVar(f, &a.access.logLevel, slog.LevelError)
 	f.StringVar(&o.archive, "archive", "", `where the archive of the source is: jetstream, files, or keep where the journal holds all; drop leaves out
 what was trimmed (default: the one that is there)`)
-	f.StringVar(&o.durability, "durability", "",
-		"durability of a directory that is made, as for serve: strict or opportunistic (default strict)")
+	if o.to != placeEtcd { // a copy into etcd makes no directory
+		f.StringVar(&o.durability, "durability", "",
+			"durability of a directory that is made, as for serve: strict or opportunistic (default strict)")
+		a.completeFlag(c, "durability", words(durabilities[1:]...))
+	}
 	f.IntVar(&o.archiving.Replicas, "archive-replicas", 1, "copies of the archive that NATS keeps, 1 to 5, when its stream is made; with --nats")
 	f.DurationVar(&o.archiving.DurableAfter, "archive-settle", 0,
 		"time after which NATS has surely written what it acknowledged, which is awaited (default 3m)")
 	a.completeFlag(c, "log-level", words(levels...))
 	a.completeFlag(c, "archive", words(archiving.JetStream, archiving.Files, archiving.Keep, archiving.Drop))
-	a.completeFlag(c, "durability", words(durabilities[1:]...))
 	c.RunE = func(cmd *cobra.Command, _ []string) error {
 		if problem := o.check(); problem != "" {
 			return &exitcode.UsageError{Problem: problem}

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"regexp"
 	"slices"
 	"strings"
 	"time"
@@ -101,6 +102,18 @@ func Plain(err error) error {
 		return err
 	}
 	return fmt.Errorf("--%s %s: want %s", invalid.GetFlag().Name, invalid.GetValue(), want)
+}
+
+// exclusive matches what cobra says of flags that exclude each other.
+var exclusive = regexp.MustCompile(`^if any flags in the group \[.*\] are set none of the others can be; \[(.*)\] were all set$`)
+
+// Alone says in plain words that flags were given together that exclude each other.
+func Alone(err error) error {
+	given := exclusive.FindStringSubmatch(err.Error())
+	if given == nil {
+		return err
+	}
+	return fmt.Errorf("--%s: want one of them alone", strings.Join(strings.Fields(given[1]), " and --"))
 }
 
 // LevelVar defines the flag of a level of logs.

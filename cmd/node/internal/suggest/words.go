@@ -35,6 +35,14 @@ var Commands = map[string][]string{
 	"migrate": {"copy"}, "audit": {"verify"}, "fsck": {"verify", "repair"},
 }
 
+// Subcommands names what commands such as schedule and store have for words of other programs.
+var Subcommands = map[string][]string{
+	"create": {"set", "add", "new"}, "new": {"set", "add"}, "add": {"set", "new"}, "put": {"set", "add"},
+	"update": {"set"}, "edit": {"set"}, "get": {"show"}, "status": {"show"}, "describe": {"show"}, "info": {"show"},
+	"ls": {"list"}, "rm": {"delete", "revoke"}, "remove": {"delete", "revoke"}, "stop": {"pause"}, "disable": {"pause"},
+	"start": {"run", "resume"}, "enable": {"resume"}, "unpause": {"resume"}, "trigger": {"run"}, "retry": {"rerun"},
+}
+
 // Flags names the flags for words that other programs have for the same.
 var Flags = map[string][]string{
 	"json": {"output"}, "format": {"output"}, "state": {"status", "substatus"}, "queue": {"behavior"},
@@ -125,11 +133,14 @@ func Command(c *cobra.Command, args []string) error {
 			names = append(names, sub.Name())
 		}
 	}
-	of, same := "", Commands
-	if c.HasParent() {
-		of, same = c.Name()+": ", nil
+	if !c.HasParent() {
+		return fmt.Errorf("unknown command %q%s", args[0], Question(meant(args[0], names, Commands)))
 	}
-	return fmt.Errorf("%sunknown command %q%s", of, args[0], Question(meant(args[0], names, same)))
+	hint := Question(meant(args[0], names, Subcommands))
+	if hint == "" {
+		hint = ": want " + Or(names)
+	}
+	return fmt.Errorf("%s: unknown command %q%s", c.Name(), args[0], hint)
 }
 
 // Flag says in plain words what is wrong with a flag, and names those that may have been meant by one that a
