@@ -63,8 +63,10 @@ func ExampleDefineStream() {
 	// Output:
 	// anna's change 1
 	// rosa's change 2
-	// token 2 change of otto at "3" in stream 1 failed with code "locked", and no rule has the stream go on: otto is
-	// locked otto's change 3 anna's change 4 token 4 true <nil>
+	// token 2 change of otto at "3" in stream 1 failed with code "locked", and no rule has the stream go on: otto is locked
+	// otto's change 3
+	// anna's change 4
+	// token 4 true <nil>
 }
 
 func ExampleDefineStream_pushed() {
