@@ -161,7 +161,7 @@ func TestJSON_AReaderThatIsSlowGetsAllOfALargeAnswer(t *testing.T) {
 	})
 }
 
-// Answers that take long to make take places from others only up to a share, and none from whoever asks for little.
+// Slow answers occupy only a share of the places: a caller of small answers always finds one.
 func TestRequest_OneCallerTakesAPartOfThePlacesForLargeAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		open := make(chan struct{})

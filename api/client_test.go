@@ -116,7 +116,19 @@ func TestClient_TakesLinesAsTheyCome(t *testing.T) {
 
 func TestRoot_NamesWhatThereIsBelowIt(t *testing.T) {
 	s, _ := serve(t, nil)
-	s.want(s.send("viewer", "GET", "/", nil), 404, "the API is below /v1/")
+	answer := s.send("viewer", "GET", "/", nil)
+	if s.want(answer, 404, "the API is below /v1/"); strings.Contains(answer.text, "/ui/") {
+		t.Errorf("without a dashboard: %s", answer.text)
+	}
+	page := api.Route{
+		Method:  "GET",
+		Pattern: "/ui/{$}",
+		Summary: "Show",
+		Role:    token.Viewer,
+		Serve:   func(*api.Call) error { return nil },
+	}
+	s, _ = serve(t, func(c *api.Config) { c.Routes = append(c.Routes, page) })
+	s.want(s.send("viewer", "GET", "/", nil), 404, "the dashboard below /ui/")
 }
 
 func TestClient_TakesElementsAsTheyCome(t *testing.T) {

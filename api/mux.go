@@ -34,7 +34,7 @@ func newMux(routes []*Route, s *shared) (*http.ServeMux, error) {
 		hint := ""
 		if path == "/" {
 			hint = ": the API is below /v1/"
-			if byPattern["/ui/"] != nil {
+			if slices.ContainsFunc(routes, func(r *Route) bool { return strings.HasPrefix(r.Pattern, "/ui/") }) {
 				hint += ", the dashboard below /ui/"
 			}
 		}

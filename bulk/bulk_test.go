@@ -270,7 +270,7 @@ func TestEach_LeavesATaskThatHasChangedSince(t *testing.T) {
 	}
 }
 
-// What became of a task is not known: whoever goes on comes to it again, though pages after it were gone through.
+// The outcome of one change is unknown: the cursor leads back to its task, although later pages are done.
 func TestEach_GoesOnBeforeWhatHasFailed(t *testing.T) {
 	c := newCluster(5000)
 	const lost = "t003000"

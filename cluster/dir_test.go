@@ -99,8 +99,8 @@ func TestOpen_OnADirectoryFindsServersThatComeBackElsewhere(t *testing.T) {
 	submit(t, startClient(t, c))
 }
 
-// Another cluster that has come into the same directory has other shards and another key: whoever joined the first one
-// must not write into it.
+// Another cluster has taken over the directory, with other shards and another key: a process that joined the first
+// cluster must not write into it.
 func TestOpen_OnADirectoryRefusesOtherDataInIt(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

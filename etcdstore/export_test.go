@@ -11,7 +11,6 @@ type Keys struct{ k keys }
 func KeysOf(cluster string) Keys { return Keys{keys(cluster + "/")} }
 
 func (k Keys) Meta() string                          { return k.k.meta() }
-func (k Keys) Copying() string                       { return k.k.copying() }
 func (k Keys) Node(id string) string                 { return k.k.node(id) }
 func (k Keys) Written() string                       { return k.k.written() }
 func (k Keys) Owner(shard int) string                { return k.k.owner(shard) }

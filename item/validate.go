@@ -42,9 +42,6 @@ func ValidateStore(name string) error {
 	return nil
 }
 
-// ValidateClient returns a *events.InvalidError unless client is 1 to 2^53.
-func ValidateClient(client int64) error { return checkNumber("clientid", client) }
-
 // ValidateGroup returns a *events.InvalidError unless name is UTF-8 of 1 to 256 bytes.
 func ValidateGroup(name string) error { return checkGroup("group", name) }
 

@@ -130,7 +130,7 @@ func TestOriginal_DefectsOfItsServiceAreNotThere(t *testing.T) {
 	}
 }
 
-// A store that was closed ended the connection of whoever asked the original.
+// The original server dropped the connection of a caller that used a closed store.
 func TestOriginal_WhatIsClosedOrAwayIsToldWith503(t *testing.T) {
 	t.Parallel()
 	f := &failing{}

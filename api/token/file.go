@@ -25,8 +25,8 @@ const (
 	// refreshAfter bounds the age of the tokens in memory.
 	refreshAfter = time.Second
 
-	// unknownAfter bounds it where a secret is not known, since whoever has just made a token uses it at once.
-	// Strangers have the file looked at no more often than that.
+	// unknownAfter bounds the age of the tokens for a request with an unknown secret: its token may just have been made.
+	// It also limits how often strangers can have the file read.
 	unknownAfter = 20 * time.Millisecond
 )
 

@@ -1,6 +1,6 @@
-// Package ui is the dashboard: pages below /ui/ for people, made by the node that is asked. It shows what the HTTP API
-// tells and does what the HTTP API takes, asked in the process with the token of whoever looks (api.Client): roles,
-// prefixes and limits of the API hold, and no page knows more than a program could.
+// Package ui is the dashboard: pages below /ui/ for people, made by the node that is asked. It shows the
+// answers of the HTTP API and sends its requests, within the process and with the token of the viewer (api.Client). So
+// roles, prefixes and limits of the API hold, and no page knows more than a program could.
 //
 // Pages work without JavaScript. With it, htmx asks for the part of a page that changes every two seconds, and a script
 // of our own shows times in the zone of the viewer. Nothing is loaded from elsewhere.

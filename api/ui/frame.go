@@ -57,7 +57,7 @@ var sections = []section{
 	{"Audit", Root + "audit", token.Viewer, true},
 }
 
-// Sections returns the entries of the navigation for whoever looks.
+// Sections returns the entries of the navigation that the viewer may open.
 func (f *frame) Sections() (shown []section) {
 	for _, s := range sections {
 		if f.By != nil && f.By.Role.Allows(s.needs) && !(s.whole && f.By.Limited()) {

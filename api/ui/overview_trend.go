@@ -24,7 +24,7 @@ type chart struct {
 // Show shows a number of the chart with its unit.
 func (c chart) Show(n float64) string { return c.unit(n) }
 
-// Words tells the chart to whoever does not see it.
+// Words describes the chart in text, for viewers who cannot see it.
 func (c chart) Words() string {
 	words := make([]string, 0, len(c.Lines))
 	for _, line := range c.Lines {

@@ -81,7 +81,7 @@ func (u *UI) refuse(w http.ResponseWriter, r *http.Request, p *problem.Problem) 
 	_, _ = w.Write(page) // it fails when the browser has gone
 }
 
-// callerOf returns the token of whoever asks; nil = nobody has logged in.
+// callerOf returns the token of a request; nil = nobody has logged in.
 func (u *UI) callerOf(r *http.Request) *token.Token {
 	secret := cmp.Or(api.Secret(r), u.secretOf(r))
 	if secret == "" {

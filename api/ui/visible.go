@@ -9,8 +9,8 @@ import (
 
 // visible writes the characters of the texts of a page that nobody sees as text, such as \x1b: a terminal would obey
 // some of them, and others would turn the text around. Those that strings of JSON may hold get the escape of JSON, so
-// that who copies JSON has the same value. Whoever copies any other text has the form that is written, and cannot tell
-// it from a text that had that form already. html/template has made U+FFFD of U+0000. Forms send back the same values.
+// that copied JSON has the same value. Any other copied text has the written form, which cannot be told from a text
+// that had that form already. html/template has made U+FFFD of U+0000. Forms send back the same values.
 func visible(page []byte) []byte {
 	if !bytes.ContainsFunc(page, unseen) {
 		return page

@@ -84,6 +84,7 @@ func TestSettings_MistakesAreWrongUsage(t *testing.T) {
 		"an unknown name alone":  {"slotz:\n", "no setting is named slotz: is slots meant?"},
 		"a list for one value":   {"name: [a, b]\n", "settings.yaml: name: a list, want one value"},
 		"a map for one value":    {"name: {a: 1}\n", "settings.yaml: name: names with values, want one value"},
+		"a map of numbers":       {"name: {1: 2}\n", "settings.yaml: name: names with values, want one value"},
 		"a map in a list":        {"etcd: [{a: 1}]\n", "settings.yaml: etcd: element 1 is no text"},
 		"a list of settings":     {"- slots: 3\n", "settings.yaml"},
 		"a flag of another kind": {"delay: 3s\n", "no setting is named delay"},
@@ -95,7 +96,8 @@ func TestSettings_MistakesAreWrongUsage(t *testing.T) {
 		}
 	}
 	empty := settingsFile(t, "")
-	if r := runWith(t, []string{"TASKLEDGER_SLOTS=many"}, "serve", "--config", empty); r.code != 2 || !strings.Contains(r.err, "TASKLEDGER_SLOTS: invalid argument") {
+	r := runWith(t, []string{"TASKLEDGER_SLOTS=many"}, "serve", "--config", empty)
+	if r.code != 2 || !strings.Contains(r.err, "TASKLEDGER_SLOTS: invalid argument") {
 		t.Errorf("a variable of wrong type: code %d, %q", r.code, r.err)
 	}
 	if r := run(t, t.TempDir(), "list", "--config", "no-such-file.yaml"); r.code != 2 || !strings.Contains(r.err, "no-such-file.yaml") {

@@ -126,7 +126,9 @@ func buildImage(ctx context.Context, dir string) error {
 		fmt.Println("image: there is no buildah here, so none was built")
 		return nil
 	}
-	b := buildah{"--storage-driver", "vfs", "--root", filepath.Join(dir, "storage"), "--runroot", filepath.Join(dir, "run")}
+	b := buildah{
+		"--storage-driver", "vfs", "--root", filepath.Join(dir, "storage"), "--runroot", filepath.Join(dir, "run"),
+	}
 	if text, err := b.run(ctx, "from", "scratch"); err != nil {
 		fmt.Printf("image: buildah can begin no image on this machine, so none was built: %v\n%s\n", err, text)
 		return nil

@@ -23,7 +23,7 @@ func (a *Ahead) Correct(s *Schedule, now events.Millis) *events.Ticked {
 		return nil
 	case a.corrected.at != 0 && a.corrected.at <= s.Decided:
 		return nil
-	case s.Decided < s.SetAt && a.corrected.at != 0 && a.corrected.at <= now: // it was over for whoever has set the schedule
+	case s.Decided < s.SetAt && a.corrected.at != 0 && a.corrected.at <= now: // the setter of the schedule saw it over
 		return nil
 	case s.CorrectedAt != 0 && now < s.CorrectedAt+correctEvery:
 		return nil

@@ -112,7 +112,7 @@ func (c *access) open(ctx context.Context, log *slog.Logger, existing bool) (*co
 	return connect.At(ctx, at)
 }
 
-// ask links to the cluster that is meant for whoever only asks: also by the API of a node whose store is in files.
+// ask links a command that only reads to its cluster; where the store is in files, through the API of the node.
 func (c *access) ask(ctx context.Context, log *slog.Logger) (*connect.Link, error) {
 	if len(c.addresses.Etcd) == 0 {
 		if link, err := connect.ToFiles(ctx, c.dir, c.addresses); link != nil || err != nil {

@@ -178,6 +178,14 @@ func TestWords_OfOthersNameCommandsFlagsAndStatusesThatThereAre(t *testing.T) {
 			t.Errorf("%s: %v", word, meant)
 		}
 	}
+	for word, meant := range suggest.Subcommands {
+		for _, name := range meant {
+			named := func(path string) bool { return strings.HasSuffix(path, " "+name) }
+			if !slices.ContainsFunc(slices.Collect(maps.Keys(commands)), named) {
+				t.Errorf("%s: %v", word, meant)
+			}
+		}
+	}
 	for word, meant := range suggest.Flags {
 		if slices.ContainsFunc(meant, func(name string) bool { return !flags[name] }) {
 			t.Errorf("--%s: %v", word, meant)

@@ -32,7 +32,8 @@ func TestMain_NamesCommandsThatMayHaveBeenMeant(t *testing.T) {
 		"settnigs":              "is settings meant?",
 		"schedule lst":          `schedule: unknown command "lst": is list meant?`,
 		"schedule lst --data a": `schedule: unknown command "lst": is list meant?`,
-		"token make":            `token: unknown command "make": want list, new or revoke` + "\n",
+		"token obtain":          `token: unknown command "obtain": want list, new or revoke` + "\n",
+		"token make":            `token: unknown command "make": is new meant?` + "\n",
 	} {
 		var out, problems bytes.Buffer
 		code := Main(t.Context(), Program{Name: "node", Args: strings.Fields(typed), Out: &out, Err: &problems})

@@ -7,6 +7,7 @@ import (
 	"io"
 	"maps"
 	"os"
+	"reflect"
 	"regexp"
 	"slices"
 	"strings"
@@ -154,20 +155,21 @@ func (s *settings) check(file string, text []byte) error {
 
 // misformed says what is wrong with the form of a value for a flag; "" = nothing.
 func misformed(f *pflag.Flag, value any) string {
-	switch v := value.(type) {
-	case nil:
+	if value == nil {
 		return "no value: leave the line out for the default"
-	case []any:
+	}
+	switch v := reflect.ValueOf(value); v.Kind() {
+	case reflect.Slice:
 		if f.Value.Type() != "stringSlice" {
 			return "a list, want one value"
 		}
-		for i := range v {
-			switch v[i].(type) {
-			case nil, []any, map[string]any:
+		for i := range v.Len() {
+			switch v.Index(i).Elem().Kind() {
+			case reflect.Invalid, reflect.Slice, reflect.Map:
 				return fmt.Sprintf("element %d is no text, want a list of texts", i+1)
 			}
 		}
-	case map[string]any:
+	case reflect.Map:
 		if f.Value.Type() != "stringToInt" {
 			return "names with values, want one value"
 		}

@@ -105,7 +105,7 @@ func Plain(err error) error {
 }
 
 // exclusive matches what cobra says of flags that exclude each other.
-var exclusive = regexp.MustCompile(`^if any flags in the group \[.*\] are set none of the others can be; \[(.*)\] were all set$`)
+var exclusive = regexp.MustCompile(`^if any flags in the group .* none of the others can be; \[(.*)\] were all set$`)
 
 // Alone says in plain words that flags were given together that exclude each other.
 func Alone(err error) error {

@@ -37,7 +37,7 @@ var Commands = map[string][]string{
 
 // Subcommands names what commands such as schedule and store have for words of other programs.
 var Subcommands = map[string][]string{
-	"create": {"set", "add", "new"}, "new": {"set", "add"}, "add": {"set", "new"}, "put": {"set", "add"},
+	"create": {"set", "new"}, "new": {"set"}, "add": {"set", "new"}, "put": {"set"}, "make": {"set", "new"},
 	"update": {"set"}, "edit": {"set"}, "get": {"show"}, "status": {"show"}, "describe": {"show"}, "info": {"show"},
 	"ls": {"list"}, "rm": {"delete", "revoke"}, "remove": {"delete", "revoke"}, "stop": {"pause"}, "disable": {"pause"},
 	"start": {"run", "resume"}, "enable": {"resume"}, "unpause": {"resume"}, "trigger": {"run"}, "retry": {"rerun"},
